@@ -1,0 +1,90 @@
+"""The single spelling of "the same text".
+
+Holds: ``content_hash`` (what a vector is keyed by; frozen), ``normalise`` (what phrases are matched by; may
+change with a new schema version) and the word and trigram units drawn from it. Refuses: meaning.
+Abbreviations, certainty and degrees are read elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+_BLANKS = re.compile(r"\s+")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe"})
+_ROMAN = {
+    "i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6",
+    "vii": "7", "viii": "8", "ix": "9", "x": "10", "xi": "11", "xii": "12",
+}  # fmt: skip
+_NOT_WORD = re.compile(r"[^0-9a-z]+")
+_ROMAN_TOKEN = re.compile(
+    r"(?<![0-9A-Za-zÄÖÜäöüß])(?:X{0,1}(?:IX|IV|V?I{1,3}|V)|X)"
+    r"(?![0-9A-Za-zÄÖÜäöüß]|\.\s?[A-Za-zÄÖÜäöü])"
+)
+_GLUED_NUMBER = re.compile(r"(?<=[a-z]{3})(?=\d)")
+_GLUED_ROMAN = re.compile(r"(?<=[A-Za-zÄÖÜäöüß][a-zäöüß]{2})(?=(?:IV|V?I{1,3})(?![0-9A-Za-zÄÖÜäöüß]))")
+
+
+def canonical(text: str) -> str:
+    """Return ``text`` after NFC, trimming and collapsing of blanks: the very string a provider is sent."""
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def content_hash(text: str) -> str:
+    """Return the sha256 (64 hex digits) of ``canonical(text)``.
+
+    Frozen: a change here would buy every vector again.
+    """
+    return hashlib.sha256(canonical(text).encode()).hexdigest()
+
+
+def fold(text: str) -> str:
+    """Return ``text`` in NFC, lower case, umlauts and ß spelled out, other accents dropped.
+
+    The length may grow; punctuation and blanks stay.
+    """
+    lowered = unicodedata.normalize("NFC", text).lower().translate(_UMLAUTS)
+    if lowered.isascii():
+        return lowered
+    decomposed = unicodedata.normalize("NFKD", lowered)
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def normalise(text: str) -> str:
+    """Return the words of ``text`` as matched: folded, blank-separated, Roman numerals as Arabic ones.
+
+    Hyphens, slashes and all punctuation part words; a number glued to a word is parted from it ("TypI",
+    "Typ1"). Roman numerals I to XIV count only in capitals, as in "NYHA III", so that no word is hurt.
+    Empty when nothing but punctuation is left.
+    """
+    parted = _GLUED_ROMAN.sub(" ", unicodedata.normalize("NFC", text))
+    arabic = _ROMAN_TOKEN.sub(lambda m: _arabic(m.group()), parted)
+    return " ".join(_GLUED_NUMBER.sub(" ", _NOT_WORD.sub(" ", fold(arabic))).split())
+
+
+def _arabic(roman: str) -> str:
+    token = roman.lower()
+    return _ROMAN.get(token) or str(10 + int(_ROMAN[token[1:]]))
+
+
+def words(normalised: str) -> list[str]:
+    """Return the words of a normalised text, in order."""
+    return normalised.split()
+
+
+def trigrams(normalised: str) -> list[str]:
+    """Return the trigrams of each word of a normalised text, word ends marked by ``_``.
+
+    "ca ov" gives ``_ca ca_ _ov ov_``: a token index needs no blank inside a token.
+    """
+    grams: list[str] = []
+    for word in normalised.split():
+        marked = f"_{word}_"
+        grams.extend(marked[i : i + 3] for i in range(len(marked) - 2))
+    return grams
+
+
+def twin_key(normalised: str) -> str:
+    """Return the sorted set of words: two phrases with one key are twins, whatever their word order."""
+    return " ".join(sorted(set(normalised.split())))
