@@ -7,7 +7,10 @@ code table, filtering it, and anything that would invent a degree.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _UNSPECIFIED = re.compile(
     # "mit nicht näher bezeichneten Komplikationen" says that there are some
