@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from datetime import date
 from typing import TYPE_CHECKING
@@ -34,9 +33,9 @@ def _claml(year: int) -> bytes:
     ).encode()
 
 
-def _put(folder: Path, **files: bytes) -> None:
+def _put(folder: Path, files: dict[str, bytes]) -> None:
     for name, data in files.items():
-        path = folder / name.replace("__", "/").replace("DOT", ".")
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
@@ -75,17 +74,17 @@ def test_the_edition_of_an_alpha_id_text_is_read_from_its_name(tmp_path: Path, n
 
 def test_an_extracted_text_without_a_year_takes_it_from_its_folder(tmp_path: Path) -> None:
     """The nearest name that tells an edition counts; where none does, the error says how to name it."""
-    _put(tmp_path, icd10gm2021_alphaid__filesDOTtxt=ROWS)
+    _put(tmp_path, {"icd10gm2021_alphaid/files.txt": ROWS})
     assert _found(tmp_path) == [("alpha_id", 2021, "files.txt")]
 
-    _put(tmp_path, phrasesDOTtxt=ROWS)
-    with pytest.raises(SourceError, match="phrases.txt tells its edition; name it as BfArM does"):
+    _put(tmp_path, {"phrases.txt": ROWS})
+    with pytest.raises(SourceError, match=r"phrases\.txt tells its edition; name it as BfArM does"):
         find_editions(tmp_path)
 
 
 def test_the_edition_of_a_claml_file_is_read_from_its_title(tmp_path: Path) -> None:
     """Whatever it is called."""
-    _put(tmp_path, any2019DOTdat=_claml(2025))
+    _put(tmp_path, {"any2019.dat": _claml(2025)})
 
     assert _found(tmp_path) == [("claml", 2025, "any2019.dat")]
 
@@ -105,7 +104,7 @@ def test_official_zips_are_read_in_memory(tmp_path: Path) -> None:
         tmp_path / "deep" / "x.ZIP",
         {"Klassifikationsdateien/c.xml": _claml(2026), "ClaML.dtd": b"<!ELEMENT a>"},
     )
-    _put(tmp_path, readmeDOTtxt=b"nothing", DOThidden__aDOTtxt=ROWS, emptyDOTxml=b"<a/>")
+    _put(tmp_path, {"readme.txt": b"nothing", ".hidden/a.txt": ROWS, "empty.xml": b"<a/>"})
     _zip(tmp_path / "other.zip", {"readme.txt": b"x"})
     _zip(tmp_path / "report.docx", {"../x": b"x"})
     before = sorted(p for p in tmp_path.rglob("*"))
@@ -124,7 +123,7 @@ def test_official_zips_are_read_in_memory(tmp_path: Path) -> None:
 def test_extracted_and_packed_files_have_one_digest(tmp_path: Path) -> None:
     """What a build was made of does not depend on whether the ZIP was extracted."""
     _zip(tmp_path / "a.zip", {"icd10gm2026_alphaid_edvtxt.txt": ROWS})
-    _put(tmp_path, icd10gm2026_alphaid_edvtxtDOTtxt=ROWS)
+    _put(tmp_path, {"icd10gm2026_alphaid_edvtxt.txt": ROWS})
 
     assert {file.sha256 for file in find_editions(tmp_path)} == {hashlib.sha256(ROWS).hexdigest()}
 
@@ -136,7 +135,7 @@ def test_a_zip_with_a_path_out_of_it_is_refused(tmp_path: Path, member: str) -> 
     """The archive is named, whatever else is in it."""
     _zip(tmp_path / "evil.zip", {"icd10gm2026_alphaid.txt": ROWS, member: ROWS})
 
-    with pytest.raises(SourceError, match=r"evil\.zip holds a path that leads out of it"):
+    with pytest.raises(SourceError, match=r"evil\.zip holds a path out of it"):
         find_editions(tmp_path)
 
 
@@ -167,11 +166,11 @@ def test_a_damaged_zip_is_an_error_and_not_overlooked(tmp_path: Path) -> None:
 def test_links_out_of_the_folder_sample_and_gold_are_not_searched(tmp_path: Path) -> None:
     """Only real files of the folder count; sample and gold are searched when named themselves."""
     data, outside = tmp_path / "data", tmp_path / "outside"
-    _put(outside, icd10gm2024_alphaidDOTtxt=ROWS)
-    _put(data, sample__icd10gm2026_alphaidDOTtxt=ROWS, gold__icd10gm2025_alphaidDOTtxt=ROWS)
-    _put(data, sub__sample__icd10gm2023_alphaidDOTtxt=ROWS)
-    os.symlink(outside, data / "linked")
-    os.symlink(outside / "icd10gm2024_alphaid.txt", data / "icd10gm2024_alphaid.txt")
+    _put(outside, {"icd10gm2024_alphaid.txt": ROWS})
+    _put(data, {"sample/icd10gm2026_alphaid.txt": ROWS, "gold/icd10gm2025_alphaid.txt": ROWS})
+    _put(data, {"sub/sample/icd10gm2023_alphaid.txt": ROWS})
+    (data / "linked").symlink_to(outside)
+    (data / "icd10gm2024_alphaid.txt").symlink_to(outside / "icd10gm2024_alphaid.txt")
 
     assert [year for _, year, _ in _found(data)] == [2023]
     assert [year for _, year, _ in _found(data / "sample")] == [2026]
@@ -181,8 +180,8 @@ def test_links_out_of_the_folder_sample_and_gold_are_not_searched(tmp_path: Path
 @pytest.mark.parametrize("content", [b"", bytes(100), "1|I1|A00.0|||||x".encode("utf-16")])
 def test_a_broken_file_with_an_official_name_is_found(tmp_path: Path, content: bytes) -> None:
     """So that reading it is an error, and the build does not quietly take the sample instead."""
-    _put(tmp_path, icd10gm2026_alphaidse_edvtxt_20250926DOTtxt=content)
-    _put(tmp_path, icd10gm2026syst_claml_20250912DOTxml=content)
+    _put(tmp_path, {"icd10gm2026_alphaidse_edvtxt_20250926.txt": content})
+    _put(tmp_path, {"icd10gm2026syst_claml_20250912.xml": content})
 
     assert [(kind, year) for kind, year, _ in _found(tmp_path)] == [("alpha_id", 2026), ("claml", 2026)]
 
@@ -190,7 +189,7 @@ def test_a_broken_file_with_an_official_name_is_found(tmp_path: Path, content: b
 def test_other_classifications_in_claml_are_passed_over(tmp_path: Path) -> None:
     """OPS and ICD-10-WHO come from the same page in the same format."""
     ops = _claml(2026).replace(b"ICD-10", b"OPS")
-    _put(tmp_path, ops2026syst_claml_20251017DOTxml=ops, icd10who2019syst_claml_20180824DOTxml=ops)
+    _put(tmp_path, {"ops2026syst_claml_20251017.xml": ops, "icd10who2019syst_claml_20180824.xml": ops})
 
     assert _found(tmp_path) == []
 
@@ -220,7 +219,7 @@ def test_the_default_is_the_newest_edition_not_after_this_year(tmp_path: Path) -
 
 def test_two_editions_are_allowed_and_said_in_words(tmp_path: Path) -> None:
     """The other kind gives its nearest edition; the warnings name both years and this year."""
-    _put(tmp_path, icd10gm2023_alphaidDOTtxt=ROWS, aDOTxml=_claml(2025))
+    _put(tmp_path, {"icd10gm2023_alphaid.txt": ROWS, "a.xml": _claml(2025)})
     chosen = choose_sources(tmp_path, edition=None, today=TODAY)
 
     assert (chosen.alpha_id.year, chosen.claml.year) == (2023, 2025)
@@ -236,7 +235,7 @@ def test_two_editions_are_allowed_and_said_in_words(tmp_path: Path) -> None:
 
 def test_the_warning_names_an_edition_of_which_both_are_there(tmp_path: Path) -> None:
     """Alpha-ID of this year beside an older pair: the user learns how to take the pair."""
-    _put(tmp_path, icd10gm2026_alphaidDOTtxt=ROWS, icd10gm2025_alphaidDOTtxt=ROWS, aDOTxml=_claml(2025))
+    _put(tmp_path, {"icd10gm2026_alphaid.txt": ROWS, "icd10gm2025_alphaid.txt": ROWS, "a.xml": _claml(2025)})
     chosen = choose_sources(tmp_path, edition=None, today=TODAY)
 
     assert (chosen.alpha_id.year, chosen.claml.year) == (2026, 2025)
@@ -248,7 +247,7 @@ def test_the_warning_names_an_edition_of_which_both_are_there(tmp_path: Path) ->
 
 def test_an_edition_of_next_year_is_warned_about(tmp_path: Path) -> None:
     """It does not hold yet."""
-    _put(tmp_path, icd10gm2027_alphaidDOTtxt=ROWS, aDOTxml=_claml(2027))
+    _put(tmp_path, {"icd10gm2027_alphaid.txt": ROWS, "a.xml": _claml(2027)})
 
     assert choose_sources(tmp_path, edition=None, today=TODAY).warnings == (
         "The edition of Alpha-ID and ClaML, 2027, does not hold before 1 January 2027.",
@@ -257,8 +256,8 @@ def test_an_edition_of_next_year_is_warned_about(tmp_path: Path) -> None:
 
 def test_the_newest_date_in_the_name_wins_then_the_extracted_file(tmp_path: Path) -> None:
     """BfArM corrects an edition by a file with a second date."""
-    _put(tmp_path, icd10gm2022_alphaidse_edvtxt_20211001DOTtxt=ROWS, aDOTxml=_claml(2022))
-    _put(tmp_path, icd10gm2022_alphaidse_edvtxt_20211001_20220114DOTtxt=ROWS)
+    _put(tmp_path, {"icd10gm2022_alphaidse_edvtxt_20211001.txt": ROWS, "a.xml": _claml(2022)})
+    _put(tmp_path, {"icd10gm2022_alphaidse_edvtxt_20211001_20220114.txt": ROWS})
     _zip(tmp_path / "a.zip", {"icd10gm2022_alphaidse_edvtxt_20211001_20220114.txt": ROWS})
     chosen = choose_sources(tmp_path, edition=None, today=TODAY).alpha_id
 
@@ -269,8 +268,8 @@ def test_one_kind_missing_is_an_error_that_says_what_is_there_and_where_to_get_t
     tmp_path: Path,
 ) -> None:
     """The sample never fills the gap."""
-    _put(tmp_path, icd10gm2026_alphaidDOTtxt=ROWS, sample__sDOTxml=_claml(2026))
-    _put(tmp_path, sample__icd10gm2026_alphaidDOTtxt=ROWS)
+    _put(tmp_path, {"icd10gm2026_alphaid.txt": ROWS, "sample/s.xml": _claml(2026)})
+    _put(tmp_path, {"sample/icd10gm2026_alphaid.txt": ROWS})
 
     with pytest.raises(SourceError) as caught:
         choose_sources(tmp_path, edition=None, today=TODAY)
@@ -284,12 +283,12 @@ def test_one_kind_missing_is_an_error_that_says_what_is_there_and_where_to_get_t
 
 def test_the_sample_is_used_only_when_nothing_official_is_there(tmp_path: Path) -> None:
     """And says so."""
-    _put(tmp_path, sample__icd10gm2026_alphaidDOTtxt=ROWS, sample__sDOTxml=_claml(2026))
+    _put(tmp_path, {"sample/icd10gm2026_alphaid.txt": ROWS, "sample/s.xml": _claml(2026)})
     chosen = choose_sources(tmp_path, edition=None, today=TODAY)
     assert (chosen.alpha_id.sample, chosen.claml.sample) == (True, True)
     assert chosen.warnings[0].startswith("The small sample")
 
-    _put(tmp_path, icd10gm2025_alphaidDOTtxt=ROWS, aDOTxml=_claml(2025))
+    _put(tmp_path, {"icd10gm2025_alphaid.txt": ROWS, "a.xml": _claml(2025)})
     chosen = choose_sources(tmp_path, edition=None, today=TODAY)
     assert (chosen.alpha_id.year, chosen.alpha_id.sample, chosen.claml.sample) == (2025, False, False)
 
@@ -302,7 +301,7 @@ def test_no_data_at_all_is_one_clear_error(tmp_path: Path) -> None:
         choose_sources(tmp_path / "gone", edition=None, today=TODAY)
     with pytest.raises(SourceError, match="there is nothing else either"):
         select_edition([], edition=None, today=TODAY)
-    _put(tmp_path, sample__icd10gm2026_alphaidDOTtxt=ROWS)
+    _put(tmp_path, {"sample/icd10gm2026_alphaid.txt": ROWS})
     with pytest.raises(SourceError, match="No ClaML XML was found"):
         choose_sources(tmp_path, edition=None, today=TODAY)
 
@@ -310,7 +309,7 @@ def test_no_data_at_all_is_one_clear_error(tmp_path: Path) -> None:
 def test_a_file_that_is_gone_when_it_is_read_is_an_error(tmp_path: Path) -> None:
     """Between search and build."""
     _zip(tmp_path / "a.zip", {"icd10gm2026_alphaid.txt": ROWS})
-    _put(tmp_path, aDOTxml=_claml(2026))
+    _put(tmp_path, {"a.xml": _claml(2026)})
     files = find_editions(tmp_path)
     _zip(tmp_path / "a.zip", {"other": b""})
     (tmp_path / "a.xml").unlink()

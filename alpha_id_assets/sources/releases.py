@@ -233,7 +233,7 @@ def _check_zip(infos: list[zipfile.ZipInfo], path: Path) -> None:
         parts = info.filename.replace("\\", "/").split("/")
         if ".." in parts or not parts[0] or re.match(r"[A-Za-z]:", parts[0]):
             raise SourceError(
-                f"{path} holds a path that leads out of it, {info.filename!r}: no official one does, remove it."
+                f"{path} holds a path out of it, {info.filename!r}: it is not BfArM's, remove it."
             )
     unpacked = sum(info.file_size for info in infos)
     packed = sum(info.compress_size for info in infos)
