@@ -42,11 +42,14 @@ def unspecified_first(children: Sequence[tuple[str, str]]) -> list[str]:
     other = {code: len(_OTHER.findall(title.lower())) for code, title in children}
     least_said = min(said.values(), default=0)
     least_other = min(other.values(), default=0)
+    nobody_says = max(said.values(), default=0) == least_said
 
     def rank(code: str) -> tuple[bool, bool, bool, bool, str]:
+        says = said[code] > least_said
         return (
-            said[code] == least_said,
-            not code.endswith("9"),
+            not says,
+            # Where a sibling says it, another one that ends in 9 is something else (S02.49, several parts).
+            not (code.endswith("9") and (says or nobody_says)),
             other[code] == least_other,
             not code.endswith("8"),
             code,
