@@ -6,7 +6,10 @@ Holds: names of folders and files. Refuses: reading, writing and any knowledge o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,10 @@ class StorageLayout:
         """Asset ``corpus_phrases``."""
         return self.root / "assets" / "corpus_phrases.parquet"
 
-    @property
-    def corpus_report(self) -> Path:
-        """What ``corpus_phrases`` left out and why (JSON)."""
-        return self.root / "assets" / "corpus_report.json"
-
-    @property
-    def sources(self) -> Path:
-        """Which source files the tables were made of: names, editions, hashes, counts (JSON)."""
-        return self.root / "assets" / "sources.json"
+    @staticmethod
+    def note_of(table: Path) -> Path:
+        """What lies beside an asset and says what it was made of (JSON)."""
+        return table.with_name(f"{table.stem}.note.json")
 
     @property
     def encoder(self) -> Path:

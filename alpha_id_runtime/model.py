@@ -53,10 +53,16 @@ class Segment:
 
 @dataclass(frozen=True)
 class Filter:
-    """What may be suggested. The defaults let everything pass but placeholders.
+    """What may be suggested, in the user's own words. The defaults let everything pass but placeholders.
 
-    ``age_days`` and ``age_years`` are both set from one ``--age`` value: completed days, completed years;
-    ``age_days`` is None where an age in years does not tell it.
+    Attributes:
+        sector: where a code must be billable under ``billable_only``; any = in at least one.
+        valid_only: leave out phrases of validity 0 (not codes).
+        chapters: first letters (``I``), chapters 1-22 or Roman numerals of two letters or more (``IX``).
+        prefix: beginnings of codes (``E11``).
+        groups: ranges of three-character codes (``I10-I15``).
+        age: completed years (``45``), months (``5m``) or days (``3d``).
+        strict: leave out what is in conflict with sex or age by a can-reject, too.
     """
 
     billable_only: bool = False
@@ -68,8 +74,7 @@ class Filter:
     exclude_exotic: bool = False
     ifsg_only: bool = False
     sex: Sex | None = None
-    age_days: int | None = None
-    age_years: int | None = None
+    age: str | None = None
     strict: bool = False
 
 
@@ -167,7 +172,7 @@ class Diagnostics:
     warnings: tuple[str, ...]
     hints: tuple[str, ...]
     ionos_calls: int
-    editions: dict[str, str]
+    editions: dict[str, int]
     system: str
     version: str
     build_id: str

@@ -1,0 +1,1 @@
+"""The sources, read and checked. Pure: bytes in, frames out; no Dagster, no storage."""

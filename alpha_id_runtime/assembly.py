@@ -1,0 +1,129 @@
+"""From each phrase's ranked codes to the ONE list: places, order, origins. Pure.
+
+Holds: the contract of the list ("One list" on the architecture page). Refuses: retrieval and scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from alpha_id_runtime.model import NamedComplement, OriginHit, Suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from alpha_id_runtime.codes import CodeTable
+    from alpha_id_runtime.filters import Conflict
+    from alpha_id_runtime.model import Certainty, Entry, Laterality, Segment
+
+SCORE_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class CodeHit:
+    """One code found for one phrase: the winning row, its score, what it is in conflict with."""
+
+    code: str
+    row: int
+    score: float
+    conflict: tuple[Conflict, ...] = ()
+
+    @property
+    def key(self) -> tuple[bool, float, str]:
+        """Sort key: without conflict first, then by score, then by code."""
+        return bool(self.conflict), -self.score, self.code
+
+
+@dataclass(frozen=True)
+class PhraseHits:
+    """All codes found for one phrase, best first by ``CodeHit.key``, one hit a code."""
+
+    segment: Segment
+    hits: tuple[CodeHit, ...]
+    certainty: Certainty | None = None
+    laterality: Laterality | None = None
+
+
+def choose_codes(phrases: Sequence[PhraseHits], top: int) -> tuple[list[str], list[int]]:
+    """Return (the codes that get a place, the segments left without one).
+
+    Every phrase's best candidate gets a place before any phrase's second; where there are more phrases than
+    places, the better scored ones win, then the earlier ones. A candidate already placed takes no new place.
+    """
+    chosen: dict[str, None] = {}
+    depth = max((len(phrase.hits) for phrase in phrases), default=0)
+    for turn in range(depth):
+        in_turn = [(phrase.hits[turn], phrase.segment.index) for phrase in phrases if turn < len(phrase.hits)]
+        for hit, _ in sorted(in_turn, key=lambda pair: (pair[0].key[:2], pair[1])):
+            if len(chosen) >= top:
+                break
+            chosen.setdefault(hit.code)
+    unrepresented = [
+        phrase.segment.index
+        for phrase in phrases
+        if phrase.hits and not any(hit.code in chosen for hit in phrase.hits)
+    ]
+    return list(chosen), unrepresented
+
+
+def assemble(
+    phrases: Sequence[PhraseHits], top: int, codes: CodeTable, entries: dict[int, Entry]
+) -> tuple[tuple[Suggestion, ...], tuple[int, ...]]:
+    """Return (the list, the segments left without a place).
+
+    ``entries`` maps every row that hits speak of to its entry. Order: without conflict first, score (the best
+    over the phrases), number of phrases, code.
+    """
+    chosen, unrepresented = choose_codes(phrases, top)
+    found: dict[str, list[tuple[CodeHit, PhraseHits]]] = {code: [] for code in chosen}
+    for phrase in phrases:
+        for hit in phrase.hits:
+            if hit.code in found:
+                found[hit.code].append((hit, phrase))
+    suggestions = [_suggestion(pairs, codes, entries) for pairs in found.values()]
+    suggestions.sort(key=lambda s: (bool(s.conflict), -s.score, -len(s.source_segments), s.icd_code))
+    return tuple(suggestions), tuple(unrepresented)
+
+
+def _suggestion(
+    pairs: list[tuple[CodeHit, PhraseHits]], codes: CodeTable, entries: dict[int, Entry]
+) -> Suggestion:
+    ordered = sorted(pairs, key=lambda pair: (pair[0].key[:2], pair[1].segment.index))
+    best = ordered[0][0]
+    entry = entries[best.row]
+    tags = codes.tags(best.code, valid=entry.valid)
+    return Suggestion(
+        icd_code=best.code,
+        description=codes.title(best.code),
+        score=round(best.score, SCORE_DIGITS),
+        matched_phrase=entry.text,
+        alpha_id=entry.alpha_id,
+        orpha=entry.orpha,
+        origin=entry.origin,
+        source_segments=tuple(sorted({phrase.segment.index for _, phrase in pairs})),
+        origins=tuple(_origin(hit, phrase, entries[hit.row]) for hit, phrase in ordered),
+        secondary_only=tags.usage in ("aster", "optional"),
+        edition_gap=entry.edition_gap,
+        conflict=best.conflict,
+        tags=tags,
+        complements=tuple(
+            NamedComplement(each.icd_code, each.usage, codes.title(each.icd_code))
+            for each in entry.complements
+        ),
+    )
+
+
+def _origin(hit: CodeHit, phrase: PhraseHits, entry: Entry) -> OriginHit:
+    return OriginHit(
+        segment=phrase.segment.index,
+        phrase=phrase.segment.text,
+        matched_phrase=entry.text,
+        alpha_id=entry.alpha_id,
+        orpha=entry.orpha,
+        origin=entry.origin,
+        valid=entry.valid,
+        score=round(hit.score, SCORE_DIGITS),
+        certainty=phrase.certainty,
+        laterality=phrase.laterality,
+    )

@@ -1,0 +1,165 @@
+"""All commands and options, with examples in their help.
+
+Holds: argparse and which function runs a command, imported only when it runs. Refuses: doing anything itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Option name: the setting it overrides.
+FLAGS = {
+    "data": "data",
+    "storage": "storage",
+    "mode": "mode",
+    "top": "top",
+    "billable_only": "filter.billable_only",
+    "sector": "filter.sector",
+    "valid_only": "filter.valid_only",
+    "chapters": "filter.chapters",
+    "prefix": "filter.prefix",
+    "groups": "filter.groups",
+    "exclude_exotic": "filter.exclude_exotic",
+    "ifsg_only": "filter.ifsg_only",
+    "sex": "filter.sex",
+    "age": "filter.age",
+    "strict": "filter.strict",
+    "edition": "build.edition",
+    "tolerance": "build.tolerance",
+}
+
+SUGGEST_EXAMPLES = """examples:
+  alpha-id suggest diagnoses.txt
+  printf 'Art. Hypertonie\\nNSTEMI\\n' | alpha-id suggest - --table
+  alpha-id suggest list.txt --billable-only --sector ambulant --sex w --age 45
+  alpha-id suggest list.txt --each --json | jq '.[].suggestions[0].icd_code'
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``alpha-id``; each command sets ``run``."""
+    parser = argparse.ArgumentParser(
+        prog="alpha-id",
+        description="German diagnosis wordings to ICD-10-GM codes: one ranked list, each code traced to its source.",
+        epilog="`alpha-id COMMAND --help` shows options and examples. Suggestions only; a person decides.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _suggest(commands)
+    _code(commands)
+    _info(commands)
+    _config(commands)
+    _index(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, module: str, text: str, examples: str = "") -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file (default: alpha-id.toml)")
+    parser.add_argument("--storage", type=Path, metavar="DIR", help="artefacts (default: storage/)")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.set_defaults(run=_late(module))
+    return parser
+
+
+def _late(module: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        return int(import_module(f"alpha_id_runtime.cli.{module}").run(options))
+
+    return run
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--json", action="store_true", help="JSON (default when piped)")
+    kind.add_argument("--table", action="store_true", help="a table (default in a terminal)")
+
+
+def _suggest(commands: Any) -> None:
+    parser = _command(
+        commands, "suggest", "suggest", "Suggest codes for a list of phrases, one a line.", SUGGEST_EXAMPLES
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="UTF-8 text; - reads standard input"
+    )
+    parser.add_argument("--mode", choices=["c", "a"], help="c: lexical; a: lexical and semantic")
+    parser.add_argument("--top", type=_positive, metavar="N", help="places in the list (default 10)")
+    parser.add_argument("--each", action="store_true", help="one list a line instead of one for all")
+    _output(parser)
+    filters = parser.add_argument_group("filters (none on by default)")
+    flag: dict[str, Any] = {"action": "store_true", "default": None}
+    filters.add_argument("--billable-only", **flag, help="terminal, assigned, not V in the sector")
+    filters.add_argument("--sector", choices=["any", "ambulant", "stationaer"], help="for --billable-only")
+    filters.add_argument("--valid-only", **flag, help="no phrases of validity 0")
+    filters.add_argument("--chapters", type=_list, metavar="I,J", help="first letters, chapters 1-22 or IX")
+    filters.add_argument("--prefix", type=_list, metavar="E11,I2", help="beginnings of codes")
+    filters.add_argument("--groups", type=_list, metavar="I10-I15", help="ranges of three-character codes")
+    filters.add_argument("--exclude-exotic", **flag, help="no codes that are very rare in Central Europe")
+    filters.add_argument("--ifsg-only", **flag, help="only codes marked for reporting (IfSG)")
+    filters.add_argument("--content-only", **flag, help="always on: placeholders never appear")
+    filters.add_argument("--sex", choices=["m", "w", "d", "x"], help="d and x are never in conflict")
+    filters.add_argument("--age", metavar="45|5m|3d", help="completed years, months or days")
+    filters.add_argument("--strict", **flag, help="leave out what is in conflict with sex or age")
+
+
+def _code(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "code",
+        "code",
+        "Show one code: tags, place in the hierarchy, inclusions, phrases.",
+        "examples:\n  alpha-id code E11.72\n  alpha-id code E11.7     # why it is not suggested\n",
+    )
+    parser.add_argument("code", metavar="CODE", help="with or without dot and mark; a block or chapter, too")
+    _output(parser)
+
+
+def _info(commands: Any) -> None:
+    parser = _command(
+        commands, "info", "info", "Show editions, counts, the published build, and what is missing."
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="source files (default: data/)")
+    _output(parser)
+
+
+def _config(commands: Any) -> None:
+    parser = _command(
+        commands, "config", "configuration", "Show every setting, its value and where it comes from."
+    )
+    _output(parser)
+
+
+def _index(commands: Any) -> None:
+    index: argparse.ArgumentParser = commands.add_parser("index", help="Build from BfArM's files.")
+    parser = _command(
+        index.add_subparsers(metavar="build", required=True),
+        "build",
+        "index",
+        "Build and publish from the files in data/ (the shipped sample where none lie there).",
+        "examples:\n  alpha-id index build\n  alpha-id index build --data /path/to/bfarm --edition 2026\n",
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="source files (default: data/)")
+    parser.add_argument("--edition", type=_positive, metavar="YEAR", help="default: the newest in force")
+    parser.add_argument("--tolerance", type=int, metavar="N", help="malformed rows to leave out (default 0)")
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value

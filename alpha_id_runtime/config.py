@@ -1,0 +1,221 @@
+"""Configuration: TOML file, environment, flags, in that order of rising weight. Read once, checked, frozen.
+
+Holds: every setting with its default, and where each value came from. Refuses: secrets (a token has its own
+file or variable) and reading anything at import.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from alpha_id_runtime.errors import ConfigError
+from alpha_id_runtime.hub_settings import HubSettings
+from alpha_id_runtime.model import Filter, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ENVIRONMENT_PREFIX = "ALPHA_ID_"
+FILE_NAME = "alpha-id.toml"
+
+
+def _checkout() -> Path:
+    """Return the checkout this package lies in, the working folder where it is installed elsewhere."""
+    above = Path(__file__).resolve().parents[1]
+    return above if (above / "pyproject.toml").is_file() else Path.cwd()
+
+
+@dataclass(frozen=True)
+class LexicalConfig:
+    """Pools and weights of lexical retrieval, measured on held-out entries (docs/decisions/0003)."""
+
+    pool: int = 100
+    rrf_k: int = 10
+    trigram_weight: float = 1.0
+    word_weight: float = 0.3
+    similarity_weight: float = 0.5
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """How sources are read: which edition (0 = the newest in force), how many malformed rows are bearable."""
+
+    edition: int = 0
+    tolerance: int = 0
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings. Paths are absolute."""
+
+    data: Path = field(default_factory=lambda: _checkout() / "data")
+    storage: Path = field(default_factory=lambda: _checkout() / "storage")
+    mode: Mode = "c"
+    top: int = 10
+    lexical: LexicalConfig = field(default_factory=LexicalConfig)
+    build: BuildConfig = field(default_factory=BuildConfig)
+    filter: Filter = field(default_factory=Filter)
+    hub: HubSettings = field(default_factory=HubSettings)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A configuration and, for each ``section.key``, where its value comes from."""
+
+    config: Config
+    origins: Mapping[str, str]
+
+    def with_flags(self, flags: Mapping[str, Any]) -> Resolved:
+        """Return the same with command line values laid over it; a value of None was not given.
+
+        Raises:
+            ConfigError: a value does not fit its setting.
+        """
+        given = {key: value for key, value in flags.items() if value is not None}
+        named = {key: (value, "flag") for key, value in given.items()}
+        return _lay_over(self, named)
+
+
+def resolve(
+    path: Path | None = None, environment: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Resolved:
+    """Return the configuration that holds.
+
+    Args:
+        path: a TOML file; None looks for ``ALPHA_ID_CONFIG``, then ``alpha-id.toml`` in ``folder``.
+        environment: defaults to the process's. ``ALPHA_ID_STORAGE``, ``ALPHA_ID_LEXICAL_POOL``.
+        folder: defaults to the checkout.
+
+    Raises:
+        ConfigError: a file that is missing or no TOML, an unknown key, a value of the wrong kind.
+    """
+    variables = os.environ if environment is None else environment
+    resolved = Resolved(Config(), dict.fromkeys(_known(), "default"))
+    named = path or (Path(variables["ALPHA_ID_CONFIG"]) if variables.get("ALPHA_ID_CONFIG") else None)
+    file = named or (folder or _checkout()) / FILE_NAME
+    if named is not None or file.is_file():
+        resolved = _lay_over(resolved, _from_file(file))
+    return _lay_over(resolved, _from_environment(variables))
+
+
+def listing(resolved: Resolved) -> dict[str, dict[str, Any]]:
+    """Return ``{"section.key": {"value", "from"}}`` for every setting, as ``alpha-id config`` prints it."""
+    rows = {}
+    for key in _known():
+        value: Any = resolved.config
+        for part in key.split("."):
+            value = getattr(value, part)
+        plain = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+        rows[key] = {"value": plain, "from": resolved.origins[key]}
+    return rows
+
+
+@lru_cache(maxsize=1)
+def _known() -> dict[str, Any]:
+    """Return every ``section.key`` with its type."""
+    known: dict[str, Any] = {}
+    top = typing.get_type_hints(Config)
+    for each in fields(Config):
+        kind = top[each.name]
+        if is_dataclass(kind):
+            hints = typing.get_type_hints(kind)
+            known.update({f"{each.name}.{inner.name}": hints[inner.name] for inner in fields(kind)})
+        else:
+            known[each.name] = kind
+    return known
+
+
+def _from_file(file: Path) -> dict[str, tuple[Any, str]]:
+    try:
+        plain = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"The configuration file {file} is not there.") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The configuration file {file} cannot be read as TOML: {error}.") from error
+    values: dict[str, tuple[Any, str]] = {}
+    for name, value in plain.items():
+        if isinstance(value, dict):
+            values.update({f"{name}.{key}": (inner, str(file)) for key, inner in value.items()})
+        else:
+            values[name] = (value, str(file))
+    return values
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
+    values = {}
+    for key in _known():
+        variable = ENVIRONMENT_PREFIX + key.replace(".", "_").upper()
+        if variables.get(variable):
+            values[key] = (variables[variable], variable)
+    return values
+
+
+def _lay_over(resolved: Resolved, values: Mapping[str, tuple[Any, str]]) -> Resolved:
+    config, origins, known = resolved.config, dict(resolved.origins), _known()
+    for key, (value, origin) in values.items():
+        if key not in known:
+            raise ConfigError(f"{origin}: there is no setting {key}. `alpha-id config` lists them all.")
+        fitting = _fit(key, value, known[key], origin)
+        section, _, inner = key.rpartition(".")
+        if section:
+            config = replace(config, **{section: replace(getattr(config, section), **{inner: fitting})})
+        else:
+            config = replace(config, **{inner: fitting})
+        origins[key] = origin
+    return Resolved(config, origins)
+
+
+def _fit(key: str, value: Any, kind: Any, origin: str) -> Any:
+    """Return ``value`` as ``kind``; text (from the environment) is converted, other kinds must fit."""
+    try:
+        return _converted(value, kind)
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError(f"{origin}: {key} = {value!r} is not {_describe(kind)}.") from None
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """Return ``value`` as ``kind``, or raise TypeError or ValueError."""
+    shape = typing.get_origin(kind) or kind
+    choices = typing.get_args(kind)
+    if shape is types.UnionType:
+        inner = next(each for each in choices if each is not types.NoneType)
+        return None if value in ("", "none") else _converted(value, inner)
+    if shape is Literal and value in choices:
+        return value
+    if shape is tuple:
+        return _texts(value)
+    if shape is Path:
+        return Path(value).expanduser().absolute()
+    if shape is bool and isinstance(value, str):
+        return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+    if shape in (int, float) and not isinstance(value, bool):
+        number = shape(value)
+        if number != float(value):
+            raise ValueError
+        return number
+    if shape in (str, bool) and isinstance(value, shape):
+        return value
+    raise TypeError
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise TypeError
+    return tuple(part.strip() for part in parts)
+
+
+def _describe(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return "one of " + ", ".join(typing.get_args(kind))
+    if typing.get_origin(kind) is types.UnionType:
+        return _describe(next(each for each in typing.get_args(kind) if each is not types.NoneType))
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return names.get(kind, "a list of texts")

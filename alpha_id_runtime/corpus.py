@@ -1,0 +1,86 @@
+"""The corpus phrases of a build, in index order: row numbers to entries.
+
+Holds: the table ``phrases.parquet`` and the arrays the ranking needs of it. Refuses: searching.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from alpha_id_runtime.errors import ArtefactsMissingError
+from alpha_id_runtime.manifest import BUILD_CURE
+from alpha_id_runtime.model import Complement, Entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+COLUMNS = (
+    "text", "norm", "origin", "valid", "alpha_id", "orpha", "icd_code", "secondary_only", "edition_gap",
+    "gap_rank", "complements",
+)  # fmt: skip
+
+
+class PhraseTable:
+    """Entries by row. Arrays have one element a row."""
+
+    def __init__(self, table: pa.Table) -> None:
+        """Take a table with the columns of ``corpus_phrases``."""
+        self._table = table.combine_chunks()
+        coded = self._table.column("icd_code").combine_chunks().dictionary_encode()
+        self.codes: list[str] = coded.dictionary.to_pylist()
+        self.code_index: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        self.valid: npt.NDArray[np.bool_] = self._array("valid")
+        self.is_title: npt.NDArray[np.bool_] = np.asarray(self._array("origin") == "title")
+        self.gap_rank: npt.NDArray[np.int32] = self._array("gap_rank").astype(np.int32)
+
+    @classmethod
+    def open(cls, path: Path) -> PhraseTable:
+        """Read the phrases of a build.
+
+        Raises:
+            ArtefactsMissingError: the file is not there.
+        """
+        try:
+            return cls(pq.read_table(path, columns=list(COLUMNS)))
+        except FileNotFoundError as error:
+            raise ArtefactsMissingError(f"{path} is missing. {BUILD_CURE}") from error
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._table.num_rows)
+
+    def _array(self, column: str) -> Any:
+        return self._table.column(column).to_numpy(zero_copy_only=False)
+
+    def entry(self, row: int) -> Entry:
+        """Return the entry of a row."""
+        plain = {name: column[0] for name, column in self._table.slice(row, 1).to_pydict().items()}
+        del plain["norm"]
+        complements = tuple(Complement(**each) for each in plain.pop("complements") or ())
+        return Entry(row=row, complements=complements, **plain)
+
+    def texts(self, rows: list[int]) -> list[str]:
+        """Return the phrases of ``rows``, in that order."""
+        return [str(text) for text in self._table.column("text").take(rows).to_pylist()]
+
+    def column(self, name: str) -> list[Any]:
+        """Return one whole column, for evaluation and checks: a second of work at full size."""
+        return list(self._table.column(name).to_pylist())
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {code: position for position, code in enumerate(self.codes)}
+
+    def rows_of(self, code: str) -> npt.NDArray[np.intp]:
+        """Return the rows whose code is ``code``, in index order; empty where there is none."""
+        position = self._positions.get(code)
+        if position is None:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.code_index == position)

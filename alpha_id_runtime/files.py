@@ -1,0 +1,62 @@
+"""Writing a file so that a reader sees the old one or the new one, never half of one.
+
+Holds: one atomic write and one reader of small JSON files. Refuses: knowing which file it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from alpha_id_runtime.errors import ArtefactsIncompatibleError, StorageError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path`` through a temporary file beside it: fsync, rename, fsync of the folder.
+
+    Raises:
+        StorageError: the folder cannot be made or written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise StorageError(
+            f"{path.parent} cannot be written ({error.strerror or error}). Give the user that runs alpha-id "
+            "the right to write there, or name another folder by ALPHA_ID_STORAGE or --storage."
+        ) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as readable JSON, atomically, keys in their own order."""
+    write_atomically(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def read_json(path: Path, cure: str) -> Any:
+    """Return the JSON in ``path``.
+
+    Raises:
+        ArtefactsIncompatibleError: the file is there but is not JSON; ``cure`` ends the message.
+        FileNotFoundError: it is not there.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ArtefactsIncompatibleError(f"{path} is damaged: it does not hold JSON. {cure}") from error

@@ -1,0 +1,68 @@
+"""Mode C's ranking of corpus rows for one phrase: exact match first, then fused BM25 and shared trigrams.
+
+Holds: the score of mode C, 0 to 1, comparable across phrases. Refuses: codes, filters' meaning, lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from alpha_id_runtime.retrieval.fusion import reciprocal_rank_fusion
+from alpha_id_runtime.text import normalise
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from alpha_id_runtime.build import Build
+    from alpha_id_runtime.config import LexicalConfig
+    from alpha_id_runtime.retrieval.lexical import Allow
+
+EXACT_SCORE = 1.0
+# The same words in another order, or an entry named by its code in the line.
+TWIN_SCORE = 0.985
+# Whatever is merely alike stays below what is the same.
+ALIKE_CEILING = 0.97
+
+
+@dataclass(frozen=True)
+class RankedRows:
+    """Rows of the corpus with their scores, in no order; both of shape (n,)."""
+
+    rows: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+
+
+def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | None) -> RankedRows:
+    """Return the rows that may stand for ``text``, scored.
+
+    The score of a merely alike row is the weighted mean of its fused rank (1 = first by words and trigrams)
+    and its idf-weighted Dice coefficient.
+    """
+    normalised = normalise(text)
+    trigram_rows = build.lexical.trigrams(normalised, settings.pool, allow)
+    word_rows = build.lexical.words(normalised, settings.pool, allow)
+    rows, fused = reciprocal_rank_fusion(
+        [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
+    )
+    weight = settings.similarity_weight
+    scores = ALIKE_CEILING * ((1 - weight) * fused + weight * build.units.dice(normalised, rows))
+    for same, score in (
+        (build.lexical.twins(normalised, allow), TWIN_SCORE),
+        (build.lexical.exact(normalised, allow), EXACT_SCORE),
+    ):
+        rows, scores = _raise_to(rows, scores, same, score)
+    return RankedRows(rows, scores)
+
+
+def _raise_to(
+    rows: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], same: npt.NDArray[np.int64], score: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Give the rows ``same`` this score, those that no pool held included."""
+    if not len(same):
+        return rows, scores
+    scores = np.where(np.isin(rows, same), score, scores)
+    new = same[~np.isin(same, rows)]
+    return np.concatenate([rows, new]), np.concatenate([scores, np.full(len(new), score)])

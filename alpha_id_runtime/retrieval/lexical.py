@@ -1,0 +1,108 @@
+"""Lexical retrieval: stemmed words and trigrams, BM25 by tantivy. Queries are objects, never parsed strings.
+
+Holds: the opened index and its searches by row. Refuses: mixing the two rankings (``fusion``) and scoring.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tantivy
+
+from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
+from alpha_id_runtime.manifest import BUILD_CURE
+from alpha_id_runtime.retrieval.schema import (
+    EXACT,
+    ROW,
+    TRIGRAMS,
+    TWIN,
+    WORDS,
+    german_analyser,
+    register,
+    schema,
+)
+from alpha_id_runtime.text import trigrams, twin_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Rows = npt.NDArray[np.int64]
+    Allow = Callable[[Rows], npt.NDArray[np.bool_]]
+
+# A dictated diagnosis has some ten words; of a longer line the first words name it.
+MAX_TERMS = 160
+_DEEPEN = 4
+_OPTION = {WORDS: "freq", TRIGRAMS: "freq", EXACT: "basic", TWIN: "basic"}
+
+
+class LexicalIndex:
+    """The tantivy index of one build, opened for reading."""
+
+    def __init__(self, index: tantivy.Index) -> None:
+        """Take an index of ``schema()`` with its analysers registered."""
+        self._searcher = index.searcher()
+        self._schema = schema()
+        self._analyser = german_analyser()
+
+    @classmethod
+    def open(cls, folder: Path) -> LexicalIndex:
+        """Open the index of a build.
+
+        Raises:
+            ArtefactsMissingError: it is not there.
+            ArtefactsIncompatibleError: tantivy cannot read it.
+        """
+        if not folder.is_dir():
+            raise ArtefactsMissingError(f"{folder} is missing. {BUILD_CURE}")
+        try:
+            return cls(register(tantivy.Index.open(str(folder))))
+        except ValueError as error:
+            raise ArtefactsIncompatibleError(f"{folder} is not a lexical index. {BUILD_CURE}") from error
+
+    def __len__(self) -> int:
+        """Return the number of phrases in the index."""
+        return self._searcher.num_docs
+
+    def words(self, normalised: str, pool: int, allow: Allow | None = None) -> Rows:
+        """Return the rows sharing stemmed words with the phrase, best first, at most ``pool``."""
+        return self._ranked(WORDS, self._analyser.analyze(normalised), pool, allow)
+
+    def trigrams(self, normalised: str, pool: int, allow: Allow | None = None) -> Rows:
+        """Return the rows sharing trigrams with the phrase, best first, at most ``pool``."""
+        return self._ranked(TRIGRAMS, trigrams(normalised), pool, allow)
+
+    def exact(self, normalised: str, allow: Allow | None = None) -> Rows:
+        """Return the rows whose normalised phrase is this very one, in row order."""
+        return np.sort(self._ranked(EXACT, [normalised], len(self), allow))
+
+    def twins(self, normalised: str, allow: Allow | None = None) -> Rows:
+        """Return the rows made of the same set of normalised words, in row order."""
+        return np.sort(self._ranked(TWIN, [twin_key(normalised)], len(self), allow))
+
+    def _ranked(self, field: str, terms: list[str], pool: int, allow: Allow | None) -> Rows:
+        distinct = list(dict.fromkeys(terms))[:MAX_TERMS]
+        if not distinct:
+            return np.empty(0, dtype=np.int64)
+        query = tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, term, _OPTION[field]))
+                for term in distinct
+            ]
+        )
+        # The pool is cut after the filter: search deeper until it is full or nothing is left.
+        limit = pool
+        while True:
+            hits = self._searcher.search(query, limit=limit, count=False).hits
+            if not hits:
+                return np.empty(0, dtype=np.int64)
+            rows = np.asarray(
+                self._searcher.fast_field_values(ROW, [address for _, address in hits]), dtype=np.int64
+            )
+            passing = rows if allow is None else rows[allow(rows)]
+            if len(passing) >= pool or len(hits) < limit:
+                return passing[:pool]
+            limit = min(limit * _DEEPEN, len(self) + 1)
