@@ -163,7 +163,7 @@ def _codes_of_today(said: pl.Series, categories: pl.DataFrame) -> pl.DataFrame:
     if split:
         usable = set(categories.filter("usable")["code"])
         title = dict(categories.select("code", "title").iter_rows())
-        # A category below another one begins with its code, so that even a broken source cannot run in circles.
+        # A category below another begins with its code: not even a broken source can run in circles.
         below = (pl.col("code") != pl.col("parent")) & pl.col("code").str.starts_with(pl.col("parent"))
         living = categories.filter(below & (~pl.col("terminal") | pl.col("usable")))
         children: dict[str, list[str]] = {}
