@@ -19,10 +19,9 @@ from alpha_id_assets.sources.claml import read_claml
 from alpha_id_assets.sources.corpus import build_corpus
 from alpha_id_assets.sources.releases import (
     Selection,
-    find_editions,
+    choose_sources,
     open_source,
     read_source,
-    select_edition,
 )
 from alpha_id_assets.tables import read_note, read_table, replace_folder, staging_folder, write_table
 from alpha_id_runtime.errors import ArtefactsIncompatibleError
@@ -53,8 +52,8 @@ def select_sources(config: Config) -> Selection:
     Raises:
         SourceError: nothing usable lies there, or the wanted edition does not.
     """
-    return select_edition(
-        find_editions(config.data),
+    return choose_sources(
+        config.data,
         edition=config.build.edition or None,
         today=dt.datetime.now(tz=dt.UTC).astimezone().date(),
     )
@@ -81,7 +80,8 @@ def make_entries(storage: StorageLayout, config: Config) -> Step:
     note = {
         "source": {"edition": source.year, "name": source.name, "sha256": source.sha256},
         "counts": counts,
-        "warnings": warnings,
+        # The year's warnings are made anew at each answer: they must not outlive the year.
+        "warnings": [each for each in warnings if each not in selection.year_warnings],
         "left_out": edition.left_out,
         "layout": {"fields": edition.fields, "separator": edition.separator, "encoding": edition.encoding},
     }
@@ -167,7 +167,7 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
         alpha_id=SourceNote(**entries["source"]),
         claml=SourceNote(**meta["source"]),
         counts={**meta["counts"], **corpus["counts"], "entries": entries["counts"]["rows"]},
-        warnings=(*entries["warnings"], *meta["warnings"], *_gap_warnings(corpus["report"])),
+        warnings=(*entries["warnings"], *_gap_warnings(corpus["report"])),
         settings={"tolerance": config.build.tolerance},
     )
     parts = {

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alpha_id_runtime.errors import ArtefactsMissingError
@@ -16,10 +17,10 @@ from alpha_id_runtime.manifest import BUILD_CURE
 from alpha_id_runtime.model import Complement, Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy.typing as npt
-    import pyarrow as pa
 
 COLUMNS = (
     "text", "norm", "origin", "valid", "alpha_id", "orpha", "icd_code", "secondary_only", "edition_gap",
@@ -33,6 +34,7 @@ class PhraseTable:
     def __init__(self, table: pa.Table) -> None:
         """Take a table with the columns of ``corpus_phrases``."""
         self._table = table.combine_chunks()
+        self._shown = self._table.drop_columns(["norm"])
         coded = self._table.column("icd_code").combine_chunks().dictionary_encode()
         self.codes: list[str] = coded.dictionary.to_pylist()
         self.code_index: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
@@ -59,12 +61,14 @@ class PhraseTable:
     def _array(self, column: str) -> Any:
         return self._table.column(column).to_numpy(zero_copy_only=False)
 
-    def entry(self, row: int) -> Entry:
-        """Return the entry of a row."""
-        plain = {name: column[0] for name, column in self._table.slice(row, 1).to_pydict().items()}
-        del plain["norm"]
-        complements = tuple(Complement(**each) for each in plain.pop("complements") or ())
-        return Entry(row=row, complements=complements, **plain)
+    def entries(self, rows: Sequence[int]) -> list[Entry]:
+        """Return the entries of ``rows``, in that order."""
+        return [
+            Entry(
+                row=row, complements=tuple(Complement(**each) for each in plain.pop("complements") or ()), **plain
+            )
+            for row, plain in zip(rows, self._shown.take(pa.array(rows, pa.int64())).to_pylist(), strict=True)
+        ]
 
     def texts(self, rows: list[int]) -> list[str]:
         """Return the phrases of ``rows``, in that order."""

@@ -95,5 +95,5 @@ def _phrases(build: Build, code: str) -> list[dict[str, Any]]:
             "valid": entry.valid,
             "complements": [asdict(each) for each in entry.complements],
         }
-        for entry in (build.phrases.entry(int(row)) for row in rows)
+        for entry in build.phrases.entries(rows.tolist())
     ]

@@ -49,11 +49,10 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
     )
     weight = settings.similarity_weight
     scores = ALIKE_CEILING * ((1 - weight) * fused + weight * build.units.dice(normalised, rows))
-    for same, score in (
-        (build.lexical.twins(normalised, allow), TWIN_SCORE),
-        (build.lexical.exact(normalised, allow), EXACT_SCORE),
-    ):
-        rows, scores = _raise_to(rows, scores, same, score)
+    twins = build.lexical.twins(normalised, allow)
+    if len(twins):  # an exact match is a twin, too
+        rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
+        rows, scores = _raise_to(rows, scores, build.lexical.exact(normalised, allow), EXACT_SCORE)
     return RankedRows(rows, scores)
 
 

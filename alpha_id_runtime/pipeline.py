@@ -97,8 +97,8 @@ class Suggester:
                 phrases.append(PhraseHits(line, hits))
             else:
                 skipped.append(Skipped(line.index, reason))
-        rows = {hit.row for phrase in phrases for hit in phrase.hits}
-        entries = {row: self.build.phrases.entry(row) for row in rows}
+        rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
+        entries = dict(zip(rows, self.build.phrases.entries(rows), strict=True))
         suggestions, unrepresented = assemble(phrases, top, self.build.codes, entries)
         return SuggestResult(
             suggestions,
@@ -135,19 +135,20 @@ class Suggester:
         unhindered = wanted == Filter() and not excluded
         allow = None if unhindered else _Allow(self.build, passing, excluded)
         written, rest = written_codes(line.text[:MAX_LINE], self._is_category)
-        best: dict[int, tuple[float, int]] = {}
+        rows, scores = self._rows_of_written(written, allow)
         if any(character.isalnum() for character in rest):
             ranked = rank_rows(self.build, rest, self.config.lexical, allow)
-            self._best_of_each_code(ranked.rows, ranked.scores, best)
-        for position, (row, score) in enumerate(self._rows_of_written(written, allow)):
-            capped = score - position * 1e-6  # the order in which the line names them
-            code = int(self.build.phrases.code_index[row])
-            if code not in best or best[code][0] < capped:
-                best[code] = (capped, row)
-        names = self.build.phrases.codes
+            rows, scores = np.concatenate([rows, ranked.rows]), np.concatenate([scores, ranked.scores])
+        rows, scores = self._best_of_each_code(rows, scores)
+        if wanted.sex is None and wanted.age is None:
+            # Nothing can be in conflict: what is beyond the places need not be looked at.
+            rows, scores = rows[:top], scores[:top]
+        names, numbers = self.build.phrases.codes, self.build.phrases.code_index
         hits = [
-            CodeHit(names[code], row, score, passing.verdict(names[code]).conflict)
-            for code, (score, row) in best.items()
+            CodeHit(code, row, score, passing.verdict(code).conflict)
+            for code, row, score in zip(
+                (names[number] for number in numbers[rows]), rows.tolist(), scores.tolist(), strict=True
+            )
         ]
         hits.sort(key=lambda hit: hit.key)
         return tuple(hits[:top]), NO_HIT if unhindered else NO_PASSING
@@ -157,32 +158,34 @@ class Suggester:
         return code in codes and codes.value(code, "kind") == "category"
 
     def _best_of_each_code(
-        self,
-        rows: npt.NDArray[np.int64],
-        scores: npt.NDArray[np.float64],
-        best: dict[int, tuple[float, int]],
-    ) -> None:
-        """Put the best row of each code into ``best``: {code number: (score, row)}; ties: the lower row."""
+        self, rows: npt.NDArray[np.int64], scores: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return the best row of each code with its score, best first; ties go to the lower row."""
         phrases = self.build.phrases
         adjusted = scores * np.where(phrases.valid[rows], 1.0, _INVALID_FACTOR)
         adjusted *= 1 - _GAP_STEP * phrases.gap_rank[rows]
-        for position in np.lexsort((rows, -adjusted)):
-            best.setdefault(
-                int(phrases.code_index[rows[position]]), (float(adjusted[position]), int(rows[position]))
-            )
+        order = np.lexsort((rows, -adjusted))
+        _, first = np.unique(phrases.code_index[rows[order]], return_index=True)
+        kept = order[np.sort(first)]
+        return rows[kept], adjusted[kept]
 
-    def _rows_of_written(self, written: tuple[str, ...], allow: _Allow | None) -> list[tuple[int, float]]:
-        """Return (row, score) of the codes a line names: a terminal one itself, others by their children."""
+    def _rows_of_written(
+        self, written: tuple[str, ...], allow: _Allow | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return rows and scores of the codes a line names: a terminal one itself, others by children."""
         found: list[tuple[int, float]] = []
-        for code in written:
-            leaves = self.build.codes.terminal_descendants(code)
-            for rank, leaf in enumerate(leaves):
+        for place, code in enumerate(written):
+            for rank, leaf in enumerate(self.build.codes.terminal_descendants(code)):
                 rows = self.build.phrases.rows_of(leaf)
                 rows = rows if allow is None else rows[allow(rows)]
                 if len(rows):
                     score = EXACT_SCORE if leaf == code else TWIN_SCORE
-                    found.append((self._title_row(rows), score * (1 - _GAP_STEP * rank)))
-        return found
+                    # in the order in which the line names them
+                    found.append((self._title_row(rows), score * (1 - _GAP_STEP * rank) - place * 1e-6))
+        return (
+            np.array([row for row, _ in found], dtype=np.int64),
+            np.array([score for _, score in found], dtype=np.float64),
+        )
 
     def _title_row(self, rows: npt.NDArray[np.intp]) -> int:
         """Return the row of the code's title, else its first valid one, else its first."""

@@ -83,11 +83,15 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Selection:
-    """The two files a build is made of, and what a user must know about them, in words."""
+    """The two files a build is made of, and what a user must know about them, in words.
+
+    ``year_warnings`` are those of ``warnings`` that hold in this year only.
+    """
 
     alpha_id: SourceFile
     claml: SourceFile
     warnings: tuple[str, ...]
+    year_warnings: tuple[str, ...] = ()
 
 
 def choose_sources(data_dir: Path, *, edition: int | None, today: date) -> Selection:
@@ -128,7 +132,8 @@ def select_edition(files: list[SourceFile], *, edition: int | None, today: date)
         year = max((y for y in years if y <= wanted), default=min(years))
         chosen[kind] = max((file for file in of_kind if file.year == year), key=_rank)
     alpha_id, claml = chosen["alpha_id"], chosen["claml"]
-    return Selection(alpha_id, claml, tuple(_warnings(alpha_id, claml, files, today)))
+    of_year = tuple(_year_warnings(alpha_id, claml, today))
+    return Selection(alpha_id, claml, (*_warnings(alpha_id, claml, files), *of_year), of_year)
 
 
 def _rank(file: SourceFile) -> tuple[str, bool, str, str]:
@@ -142,7 +147,7 @@ def _listed(files: list[SourceFile]) -> str:
     return ", ".join(named)
 
 
-def _warnings(alpha_id: SourceFile, claml: SourceFile, files: list[SourceFile], today: date) -> Iterator[str]:
+def _warnings(alpha_id: SourceFile, claml: SourceFile, files: list[SourceFile]) -> Iterator[str]:
     if alpha_id.sample:
         yield "The small sample that ships is used, not the official files: good for a trial, not for coding."
     if alpha_id.year != claml.year:
@@ -153,6 +158,9 @@ def _warnings(alpha_id: SourceFile, claml: SourceFile, files: list[SourceFile], 
             f"Alpha-ID is of edition {alpha_id.year}, ClaML of edition {claml.year}: a phrase whose code was "
             f"subdivided stands for the codes below it, one whose code is not there is left out.{hint}"
         )
+
+
+def _year_warnings(alpha_id: SourceFile, claml: SourceFile, today: date) -> Iterator[str]:
     for year in sorted({alpha_id.year, claml.year}):
         of = " and ".join(w for f, w in ((alpha_id, "Alpha-ID"), (claml, "ClaML")) if f.year == year)
         if year < today.year:
