@@ -1,0 +1,1 @@
+"""The evaluation harness: cases, measures and reports. Holds no tuned part and tunes nothing."""
