@@ -151,15 +151,14 @@ def check_gate(
         max_age_days: an approval older than this is stale.
         now: stand-in for the present time.
     """
-    if not costs_money:
-        return GateDecision(allowed=True, reason="This provider costs nothing.")
-    if to_spend.missing == 0:
-        return GateDecision(allowed=True, reason="Nothing is to be sent.")
+    if not costs_money or to_spend.missing == 0:
+        reason = "Nothing is to be sent." if costs_money else "This provider costs nothing."
+        return GateDecision(allowed=True, reason=reason)
     try:
         problem = _sample_problem(read_sample_report(gate_folder), fingerprint, corpus_hash)
+        approval = read_approval(gate_folder)
         if problem:
             return _refused(problem, SAMPLE_CURE)
-        approval = read_approval(gate_folder)
         if approval is None:
             return _refused(f"there is no approval; to be sent: {_in_words(to_spend)}.", APPROVE_CURE)
         problem = (

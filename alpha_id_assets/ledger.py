@@ -1,9 +1,9 @@
 """What was spent at providers that cost money: an append-only file that a kill cannot make forget.
 
-Holds: ``Ledger`` (JSON lines, each on disk before the call returns), its reader and its sums. Refuses: deciding
-whether money may be spent (``gate.py``). A request is noted as ``reserved`` before it leaves, as
-``settled`` with the tokens billed once it is answered, as ``released`` where it certainly was not billed. A reservation
-without either, as a kill or a time-out leaves it, counts as spent: the sum errs to the safe side.
+Holds: ``Ledger`` (JSON lines, each on disk before the call returns), its reader and its sums. Refuses:
+deciding whether money may be spent (``gate.py``). A request is noted as ``reserved`` before it leaves, as
+``settled`` with the tokens billed once it is answered, as ``released`` where it certainly was not billed. A
+reservation without either, as a kill or a time-out leaves it, counts as spent: the sum errs to the safe side.
 """
 
 from __future__ import annotations

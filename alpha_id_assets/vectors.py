@@ -129,8 +129,8 @@ class VectorCache:
             handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise StorageError(
-                f"{folder} cannot be written ({error.strerror}). Give the user that runs alpha-id the right to "
-                "write there, or name another storage folder by ALPHA_ID_STORAGE."
+                f"{folder} cannot be written ({error.strerror}). Give the user that runs alpha-id the right "
+                "to write there, or name another storage folder by ALPHA_ID_STORAGE."
             ) from error
         try:
             try:
