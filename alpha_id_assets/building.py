@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from alpha_id_assets.checks.rules import verify_assets
 from alpha_id_assets.indexing import build_lexical_index, verify_lexical_index
 from alpha_id_assets.publishing import make_manifest, publish
 from alpha_id_assets.sources.alpha_id import read_alpha_id
@@ -79,6 +80,7 @@ def make_entries(storage: StorageLayout, config: Config) -> Step:
     }
     note = {
         "source": {"edition": source.year, "name": source.name, "sha256": source.sha256},
+        "sample": source.sample,
         "counts": counts,
         # The year's warnings are made anew at each answer: they must not outlive the year.
         "warnings": [each for each in warnings if each not in selection.year_warnings],
@@ -108,6 +110,7 @@ def make_icd_meta(storage: StorageLayout, config: Config) -> Step:
     }
     note = {
         "source": {"edition": edition.year, "name": source.name, "sha256": source.sha256},
+        "sample": source.sample,
         "counts": counts,
         "warnings": list(edition.warnings),
     }
@@ -160,6 +163,7 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
             "tantivy_index was built of another corpus than corpus_phrases now holds. Make it anew with: "
             "dagster asset materialize --select tantivy_index"
         )
+    verify_assets(storage, config)
     manifest = make_manifest(
         corpus_hash=corpus["hash"],
         codes_hash=meta["hash"],
@@ -168,7 +172,7 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
         claml=SourceNote(**meta["source"]),
         counts={**meta["counts"], **corpus["counts"], "entries": entries["counts"]["rows"]},
         warnings=(*entries["warnings"], *_gap_warnings(corpus["report"])),
-        settings={"tolerance": config.build.tolerance},
+        settings={"tolerance": config.build.tolerance, "sample": bool(entries.get("sample"))},
     )
     parts = {
         "codes.parquet": storage.icd_meta,

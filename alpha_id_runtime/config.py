@@ -45,10 +45,14 @@ class LexicalConfig:
 
 @dataclass(frozen=True)
 class BuildConfig:
-    """How sources are read: which edition (0 = the newest in force), how many malformed rows are bearable."""
+    """How sources are read: which edition (0 = the newest in force), how many malformed rows are bearable.
+
+    ``row_band``: by which share a row count may differ from the edition before.
+    """
 
     edition: int = 0
     tolerance: int = 0
+    row_band: float = 0.25
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What must hold of the artefacts: pure rules, and thin asset checks around them."""
