@@ -201,9 +201,8 @@ class TestExpansion:
         edition = read(
             adult, category("E13.0", "E13", modified_by("S6"), SexCode="W"), category("E13", "E10-E14")
         )
-        assert [row(edition, "E13.00")[name] for name in ("age_low", "age_high", "age_reject", "sex_code")] == [
-            "j018", "j124", "M", "W",
-        ]  # fmt: skip
+        names = ("age_low", "age_high", "age_reject", "sex_code")
+        assert [row(edition, "E13.00")[name] for name in names] == ["j018", "j124", "M", "W"]
         assert row(edition, "E13.04")["age_low"] == "9999"
 
     @pytest.mark.parametrize(("usage", "role"), [("aster", "O"), ("optional", "Z")])
