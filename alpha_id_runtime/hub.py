@@ -46,6 +46,7 @@ FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 LONGEST_RETRY_AFTER = 600.0
 """A hub that asks to wait longer is taken as down."""
+THREAD_NAME = "hub-request"
 
 T = TypeVar("T")
 
@@ -246,7 +247,9 @@ class HubClient:
                     # A daemon thread, not an executor: a deadline must hold even where the client cannot be
                     # interrupted (name lookup has no timeout), and no thread left behind may keep the
                     # process from ending.
-                    threading.Thread(target=work, args=(waiting.popleft(),), daemon=True).start()
+                    threading.Thread(
+                        target=work, args=(waiting.popleft(),), name=THREAD_NAME, daemon=True
+                    ).start()
                     flying += 1
                     continue
                 job, outcome = self._next(answers, deadline)

@@ -125,11 +125,10 @@ class Transport:
                 headers = {"Content-Type": "application/json", "Accept": "application/json"}
                 if self._token is not None:
                     headers["Authorization"] = f"Bearer {self._token}"
-                ca_file = settings.ca_file
                 try:
                     self._client = httpx.Client(
                         headers=headers,
-                        verify=ssl.create_default_context(cafile=ca_file) if ca_file else True,
+                        verify=_trusted(settings),
                         proxy=settings.proxy,
                         trust_env=False,
                         follow_redirects=False,
@@ -141,6 +140,15 @@ class Transport:
                     reason = "cannot be asked. Check hub.proxy and hub.ca_file"
                     raise AttemptError(reason, again=False, billed=False) from None
             return self._client
+
+
+def _trusted(settings: HubSettings) -> ssl.SSLContext | bool:
+    if settings.ca_file:
+        return ssl.create_default_context(cafile=settings.ca_file)
+    if settings.base_url.startswith("http:"):
+        # No TLS is spoken: a context that trusts nobody spares the reading of all certificates.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return True
 
 
 def _explain(error: Exception) -> AttemptError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from email.utils import formatdate
 from itertools import pairwise
@@ -13,7 +14,7 @@ import pytest
 from hub_server import TOKEN, HubServer, relevance_of, vector_of
 
 from alpha_id_runtime.errors import ConfigError, ProviderError, UsageError
-from alpha_id_runtime.hub import HubClient, HubSettings, find_token
+from alpha_id_runtime.hub import THREAD_NAME, HubClient, HubSettings, find_token
 from alpha_id_runtime.hub_answers import retry_after_seconds, scale_of
 
 if TYPE_CHECKING:
@@ -98,6 +99,25 @@ def test_answered_batches_are_handed_out_before_the_next_is_sent(hub: HubServer)
     """With one request at a time, the server has seen exactly as many batches as were taken."""
     seen = [hub.count for _ in client_of(hub, concurrency=1).embed_batches(TEXTS)]
     assert seen == [1, 2, 3]
+
+
+def test_what_is_answered_is_handed_out_before_more_is_sent(hub: HubServer) -> None:
+    """Of two batches answered at once, both are handed out (and can be on disk) before a third leaves."""
+
+    def settle_down() -> None:
+        for thread in threading.enumerate():
+            if thread.name == THREAD_NAME:
+                thread.join()
+
+    batches = client_of(hub, concurrency=2).embed_batches(TEXTS)
+    taken = [next(batches)[0]]
+    settle_down()
+    taken.append(next(batches)[0])
+    settle_down()
+    assert hub.count == 2
+    taken.append(next(batches)[0])
+    assert hub.count == 3
+    assert sorted(batch.start for batch in taken) == [0, 2, 4]
 
 
 def test_no_more_requests_are_in_flight_than_allowed(hub: HubServer) -> None:
