@@ -44,6 +44,35 @@ class LexicalConfig:
 
 
 @dataclass(frozen=True)
+class SemanticConfig:
+    """Pool of dense retrieval, and the seconds a whole request may take before mode C answers alone."""
+
+    pool: int = 100
+    budget_seconds: float = 8.0
+
+
+@dataclass(frozen=True)
+class FusionConfig:
+    """How mode A mixes its arms (rank weights), and the calibrated sum that ranks what they found.
+
+    Measured on held-out entries with an encoder that never saw them (docs/decisions/0004).
+    """
+
+    rrf_k: int = 10
+    lexical_rank_weight: float = 0.6
+    semantic_rank_weight: float = 1.0
+    prototype_rank_weight: float = 0.6
+    prototype_pool: int = 20
+    pool: int = 200
+    lexical_weight: float = 0.2
+    dense_weight: float = 1.0
+    prototype_weight: float = 1.0
+    slope: float = 6.0
+    intercept: float = -8.0
+    hub_pool: int = 30
+
+
+@dataclass(frozen=True)
 class BuildConfig:
     """How sources are read: which edition (0 = the newest in force), how many malformed rows are bearable.
 
@@ -62,8 +91,12 @@ class Config:
     data: Path = field(default_factory=lambda: _checkout() / "data")
     storage: Path = field(default_factory=lambda: _checkout() / "storage")
     mode: Mode = "c"
+    provider: Literal["builtin", "hub"] = "builtin"
+    reranker: Literal["fusion", "hub"] = "fusion"
     top: int = 10
     lexical: LexicalConfig = field(default_factory=LexicalConfig)
+    semantic: SemanticConfig = field(default_factory=SemanticConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
     build: BuildConfig = field(default_factory=BuildConfig)
     filter: Filter = field(default_factory=Filter)
     hub: HubSettings = field(default_factory=HubSettings)
@@ -191,8 +224,6 @@ def _converted(value: Any, kind: Any) -> Any:
     if shape is types.UnionType:
         inner = next(each for each in choices if each is not types.NoneType)
         return None if value in ("", "none") else _converted(value, inner)
-    if shape is Literal and value in choices:
-        return value
     if shape is tuple:
         return _texts(value)
     if shape is Path:
@@ -204,7 +235,7 @@ def _converted(value: Any, kind: Any) -> Any:
         if number != float(value):
             raise ValueError
         return number
-    if shape in (str, bool) and isinstance(value, shape):
+    if (shape is Literal and value in choices) or (shape in (str, bool) and isinstance(value, shape)):
         return value
     raise TypeError
 

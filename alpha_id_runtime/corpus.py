@@ -65,7 +65,9 @@ class PhraseTable:
         """Return the entries of ``rows``, in that order."""
         return [
             Entry(
-                row=row, complements=tuple(Complement(**each) for each in plain.pop("complements") or ()), **plain
+                row=row,
+                complements=tuple(Complement(**each) for each in plain.pop("complements") or ()),
+                **plain,
             )
             for row, plain in zip(rows, self._shown.take(pa.array(rows, pa.int64())).to_pylist(), strict=True)
         ]
@@ -82,9 +84,22 @@ class PhraseTable:
     def _positions(self) -> dict[str, int]:
         return {code: position for position, code in enumerate(self.codes)}
 
-    def rows_of(self, code: str) -> npt.NDArray[np.intp]:
+    def rows_of(self, code: str) -> npt.NDArray[np.int64]:
         """Return the rows whose code is ``code``, in index order; empty where there is none."""
         position = self._positions.get(code)
         if position is None:
-            return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(self.code_index == position)
+            return np.empty(0, dtype=np.int64)
+        return self.rows_of_numbers(np.array([position]))
+
+    @cached_property
+    def _grouped(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return (all rows grouped by code number, where each group begins, the end last)."""
+        order = np.argsort(self.code_index, kind="stable")
+        bounds = np.searchsorted(self.code_index[order], np.arange(len(self.codes) + 1))
+        return order.astype(np.int64), bounds.astype(np.int64)
+
+    def rows_of_numbers(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the rows of codes given by their places in ``codes``, group after group."""
+        order, bounds = self._grouped
+        groups = [order[bounds[number] : bounds[number + 1]] for number in numbers]
+        return np.concatenate(groups) if groups else np.empty(0, dtype=np.int64)

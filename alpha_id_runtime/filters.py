@@ -53,7 +53,7 @@ class CodeFilter:
             UsageError: a value of the filter cannot be meant.
         """
         self._codes = codes
-        self._filter = wanted
+        self.wanted = wanted
         self._chapters = parse_chapters(wanted.chapters)
         self._prefix = parse_prefix(wanted.prefix)
         self._groups = parse_groups(wanted.groups)
@@ -63,7 +63,7 @@ class CodeFilter:
     @property
     def valid_only(self) -> bool:
         """True where phrases of validity 0 are left out."""
-        return self._filter.valid_only
+        return self.wanted.valid_only
 
     def verdict(self, code: str) -> Verdict:
         """Return the verdict on a category of the edition."""
@@ -73,7 +73,7 @@ class CodeFilter:
         return found
 
     def _judge(self, code: str) -> Verdict:
-        wanted = self._filter
+        wanted = self.wanted
         tags = self._codes.tags(code, valid=True)
         if not (tags.content and tags.terminal and self._passes_place(code, tags)):
             return _REJECTED
@@ -91,7 +91,7 @@ class CodeFilter:
         )
 
     def _passes_patient(self, code: str, tags: Tags) -> Verdict:
-        wanted = self._filter
+        wanted = self.wanted
         sex_reject, age_reject = self._codes.rejects(code)
         conflicts: list[tuple[Conflict, str]] = []
         # divers (d) and unbestimmt (x) are never in conflict with what is said of men or women

@@ -1,0 +1,149 @@
+"""Mode A on top of mode C's rankings: embed, search, fuse, rerank; and what is left when a part fails.
+
+Holds: the order of these steps and the words for what failed. Refuses: letting a failure out: whatever goes
+wrong with provider, vectors or reranker, there is a ranking, and it says what it was made of.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.lexical_ranking import TWIN_SCORE, RankedRows
+from alpha_id_runtime.matching import best_of_each_code
+from alpha_id_runtime.rerank import FusionReranker, rerank_by_hub
+from alpha_id_runtime.semantic import Semantic, open_hub
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from alpha_id_runtime.build import Build
+    from alpha_id_runtime.config import Config
+    from alpha_id_runtime.hub import HubClient
+    from alpha_id_runtime.matching import Task
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A ranking for each task and how it came about.
+
+    ``semantic`` False: nothing semantic was left, the rankings are mode C's. ``problem``: what failed, in
+    words, None where nothing did. ``calls``: requests that went to a hub.
+    """
+
+    ranked: Sequence[RankedRows]
+    semantic: bool
+    problem: str | None = None
+    calls: int = 0
+    milliseconds: float = 0.0
+
+
+@dataclass
+class ModeA:
+    """The semantic side of one build and one configuration; opened at the first request, then kept."""
+
+    build: Build
+    config: Config
+    _semantic: Semantic | None = field(default=None, init=False)
+    _fusion: FusionReranker | None = field(default=None, init=False)
+    _hub: HubClient | None = field(default=None, init=False)
+
+    def rank(self, tasks: Sequence[Task], lexical: Sequence[RankedRows]) -> Outcome:
+        """Return the ranking of all tasks; never raises for anything a provider or its vectors can do."""
+        started = time.perf_counter()
+        deadline = time.monotonic() + self.config.semantic.budget_seconds
+        calls_before = self._calls()
+        try:
+            ranked = self._fused(tasks, lexical, deadline)
+        except AlphaIdError as error:
+            return Outcome(
+                lexical,
+                semantic=False,
+                problem=f"Answered without the semantic part (mode C): {error}",
+                calls=self._calls() - calls_before,
+                milliseconds=_since(started),
+            )
+        problem = None
+        if self.config.reranker == "hub":
+            try:
+                ranked = self._reranked(tasks, ranked, deadline)
+            except AlphaIdError as error:
+                problem = f"Answered with the fusion reranker instead of the hub's: {error}"
+        return Outcome(
+            ranked,
+            semantic=True,
+            problem=problem,
+            calls=self._calls() - calls_before,
+            milliseconds=_since(started),
+        )
+
+    def _fused(
+        self, tasks: Sequence[Task], lexical: Sequence[RankedRows], deadline: float
+    ) -> list[RankedRows]:
+        if not tasks:
+            return []
+        if self._semantic is None:
+            hub = self._open_hub() if self.config.provider == "hub" else None
+            self._semantic = Semantic.open(self.build, hub)
+        if self._fusion is None:
+            self._fusion = FusionReranker(self.build, self._semantic.index, self.config.fusion)
+        near = self._semantic.neighbours(
+            [task.text for task in tasks],
+            self.config.semantic.pool,
+            [task.allow for task in tasks],
+            deadline,
+        )
+        return [
+            self._fusion(task.text, own, around, task.allow)
+            for task, own, around in zip(tasks, lexical, near, strict=True)
+        ]
+
+    def _reranked(
+        self, tasks: Sequence[Task], ranked: Sequence[RankedRows], deadline: float
+    ) -> list[RankedRows]:
+        """Let the hub order each phrase's best codes; what is the same as the phrase keeps its place."""
+        pools = []
+        for own in ranked:
+            rows, scores = best_of_each_code(self.build, own.rows, own.scores)
+            alike = scores < TWIN_SCORE - _NEAR
+            pools.append(
+                (rows[alike][: self.config.fusion.hub_pool], scores[alike][: self.config.fusion.hub_pool])
+            )
+        dealt = rerank_by_hub(
+            self._open_hub(),
+            [task.text for task in tasks],
+            [self.build.phrases.texts(rows.tolist()) for rows, _ in pools],
+            [scores for _, scores in pools],
+            deadline,
+        )
+        result = []
+        for own, (rows, _), scores in zip(ranked, pools, dealt, strict=True):
+            # Rows beyond the hub's pool keep their scores, below the pool's own.
+            codes = self.build.phrases.code_index
+            others = ~np.isin(codes[own.rows], codes[rows])
+            result.append(
+                RankedRows(
+                    np.concatenate([rows, own.rows[others]]), np.concatenate([scores, own.scores[others]])
+                )
+            )
+        return result
+
+    def _open_hub(self) -> HubClient:
+        if self._hub is None:
+            self._hub = open_hub(self.config)
+        return self._hub
+
+    def _calls(self) -> int:
+        return self._hub.calls if self._hub is not None else 0
+
+
+# What best_of_each_code takes off a phrase of validity 0.
+_NEAR = 0.005
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)

@@ -1,0 +1,175 @@
+"""Dense retrieval: the nearest phrases by vector (LanceDB) and the nearest codes by prototype (numpy).
+
+Holds: the opened vector index of one build and its file names. Refuses: making vectors, and mixing with
+lexical rankings. LanceDB is imported when an index is opened: it takes a second.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Rows = npt.NDArray[np.int64]
+    Vectors = npt.NDArray[np.float32]
+    Allow = Callable[[Rows], npt.NDArray[np.bool_]]
+
+NOTE, VECTORS, PROTOTYPES, CODES, TABLE = (
+    "dense.json",
+    "vectors.npy",
+    "prototypes.npy",
+    "prototype_codes.json",
+    "phrases",
+)
+CURE = "Build it with: alpha-id index build --full"
+_DEEPEN = 4
+
+
+@dataclass(frozen=True)
+class DenseNote:
+    """What a vector index holds and how it is to be searched.
+
+    ``exact`` True: the approximate index missed its recall, every vector is compared. ``recall`` is that of
+    the approximate index at 100 against exact search, measured at build time.
+    """
+
+    fingerprint: str
+    dimension: int
+    rows: int
+    exact: bool
+    recall: float
+    nprobes: int
+    ef: int
+    refine_factor: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the note as written beside the index."""
+        return asdict(self)
+
+
+class DenseIndex:
+    """The vector index of one build, opened for reading."""
+
+    def __init__(
+        self, note: DenseNote, table: Any, vectors: Vectors, prototypes: Vectors, codes: list[str]
+    ) -> None:
+        """Take an opened LanceDB table (None where search is exact) and mapped arrays."""
+        self.note = note
+        self.codes = codes
+        self._table = table
+        self._vectors = vectors
+        self._prototypes = prototypes
+
+    @classmethod
+    def open(cls, folder: Path) -> DenseIndex:
+        """Open the vector index of a build.
+
+        Raises:
+            ArtefactsMissingError: the build is lexical-only, or a file is gone.
+            ArtefactsIncompatibleError: a file is damaged, or the files do not belong together.
+        """
+        if not (folder / NOTE).is_file():
+            raise ArtefactsMissingError(f"The published build holds no vector index. {CURE}")
+        try:
+            note = DenseNote(**json.loads((folder / NOTE).read_bytes()))
+            vectors = np.load(folder / VECTORS, mmap_mode="r").view(np.ndarray)
+            prototypes = np.load(folder / PROTOTYPES, mmap_mode="r").view(np.ndarray)
+            codes = json.loads((folder / CODES).read_bytes())
+            table = None if note.exact else _open_table(folder)
+        except FileNotFoundError as error:
+            raise ArtefactsMissingError(f"{error.filename} is missing. {CURE}") from error
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise ArtefactsIncompatibleError(
+                f"The vector index in {folder} is damaged ({type(error).__name__}). {CURE}"
+            ) from error
+        shapes = (vectors.shape, prototypes.shape, 0 if table is None else table.count_rows())
+        wanted = (
+            (note.rows, note.dimension),
+            (len(codes), note.dimension),
+            0 if table is None else note.rows,
+        )
+        if shapes != wanted:
+            raise ArtefactsIncompatibleError(
+                f"The vector index in {folder} is damaged: it holds {shapes}, its note says {wanted}. {CURE}"
+            )
+        return cls(note, table, vectors, prototypes, codes)
+
+    def nearest(
+        self, queries: Vectors, pool: int, allows: Sequence[Allow | None] | None = None
+    ) -> list[Rows]:
+        """Return, for each query (n, dimension), the rows nearest to it, best first, at most ``pool``.
+
+        ``allows`` has one element a query; the pool is cut after it.
+        """
+        limit = min(pool, self.note.rows)
+        passes = allows or [None] * len(queries)
+        found: list[Rows | None] = [None] * len(queries)
+        while True:
+            open_places = [place for place, rows in enumerate(found) if rows is None]
+            if not open_places:
+                return [rows for rows in found if rows is not None]
+            for place, rows in zip(open_places, self._search(queries[open_places], limit), strict=True):
+                allow = passes[place]
+                passing = rows if allow is None else rows[allow(rows)]
+                if len(passing) >= pool or limit >= self.note.rows:
+                    found[place] = passing[:pool]
+            limit = min(limit * _DEEPEN, self.note.rows)
+
+    def similarity(self, query: Vectors, rows: Rows) -> npt.NDArray[np.float64]:
+        """Return the cosine of one query (dimension,) with each of ``rows``."""
+        return np.asarray(self._vectors[rows].astype(np.float32) @ query, dtype=np.float64)
+
+    def prototype_similarity(self, queries: Vectors) -> npt.NDArray[np.float32]:
+        """Return the cosine of each query with each code's prototype: (n, len(codes))."""
+        return np.asarray(queries @ self._prototypes.T, dtype=np.float32)
+
+    def _search(self, queries: Vectors, limit: int) -> list[Rows]:
+        if self._table is None:
+            return exact_nearest(self._vectors, queries, limit)
+        answer = (
+            self._table.search(queries if len(queries) > 1 else queries[0])
+            .distance_type("dot")
+            .nprobes(self.note.nprobes)
+            .ef(max(self.note.ef, limit))
+            .refine_factor(self.note.refine_factor)
+            .limit(limit)
+            .select(["row", "_distance"])
+            .to_arrow()
+        )
+        rows = answer.column("row").to_numpy().astype(np.int64)
+        distances = answer.column("_distance").to_numpy()
+        owner = (
+            answer.column("query_index").to_numpy()
+            if len(queries) > 1
+            else np.zeros(len(rows), dtype=np.int32)
+        )
+        # Nearest first, ties by row: the order must not hang on how LanceDB merges its parts.
+        order = np.lexsort((rows, distances, owner))
+        bounds = np.searchsorted(owner[order], np.arange(1, len(queries)))
+        return np.split(rows[order], bounds)
+
+
+def exact_nearest(vectors: npt.NDArray[Any], queries: Vectors, limit: int) -> list[Rows]:
+    """Return, for each query, the rows of the largest dot products, best first, ties by row."""
+    found: list[Rows] = []
+    for query in queries:
+        scores = vectors.astype(np.float32, copy=False) @ query
+        best = np.argpartition(-scores, min(limit, len(scores)) - 1)[:limit]
+        found.append(best[np.lexsort((best, -scores[best]))].astype(np.int64))
+    return found
+
+
+def _open_table(folder: Path) -> Any:
+    import lancedb  # noqa: PLC0415 -- takes a second, and only mode A needs it
+
+    return lancedb.connect(str(folder)).open_table(TABLE)
