@@ -158,27 +158,26 @@ def _take(rows: list[int], make: Callable[[int], Case | None], wanted: int, case
 
 
 def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Return how many of ``n`` cases each stratum gives: the floor first, the rest in proportion.
+    """Return how many of ``n`` cases each stratum gives: its proportion, or the floor where that is more.
 
     Never more than a stratum holds; the parts add up to ``min(n, sum of sizes)``.
     """
     n = min(n, sum(sizes.values()))
     floor = int(n * FLOOR_SHARE / len(sizes)) if sizes else 0
-    quota = {name: min(size, floor) for name, size in sizes.items()}
-    while (rest := n - sum(quota.values())) > 0:
-        room = {name: sizes[name] - quota[name] for name in sizes if sizes[name] > quota[name]}
-        weight = sum(sizes[name] for name in room)
-        exact = {name: min(room[name], rest * sizes[name] / weight) for name in room}
-        for name, share in exact.items():
-            quota[name] += int(share)
-        # Largest remainders take what rounding left over; a full stratum passes its part on to the next
-        # round.
-        over = n - sum(quota.values())
-        for name in sorted(exact, key=lambda k: (int(exact[k]) - exact[k], k)):
-            if over and quota[name] < sizes[name]:
-                quota[name] += 1
-                over -= 1
-    return quota
+    quota: dict[str, int] = {}
+    while True:
+        rest, open_ = n - sum(quota.values()), {k: v for k, v in sizes.items() if k not in quota}
+        share = {k: rest * v / sum(open_.values()) for k, v in open_.items()}
+        raised = {k: min(floor, sizes[k]) for k, exact in share.items() if exact < min(floor, sizes[k])}
+        if not raised:
+            break
+        quota |= raised
+    # Largest remainders take what rounding leaves over.
+    over = rest - sum(int(exact) for exact in share.values())
+    for k in sorted(share, key=lambda k: (int(share[k]) - share[k], k)):
+        quota[k] = int(share[k]) + (over > 0)
+        over -= 1
+    return {k: quota[k] for k in sizes}
 
 
 def held_out_rows(cases: Iterable[Case]) -> frozenset[int]:

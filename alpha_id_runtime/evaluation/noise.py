@@ -187,13 +187,13 @@ def add_noise(
     done: list[str] = []
     # What was drawn; then, as long as the corpus holds the text, one more error of any kind.
     for planned, kind in [*((True, k) for k in wanted), *((False, k) for k in kinds)]:
-        if not planned and (len(done) >= rates.at_most or _fresh(noisy, taken)):
+        if not planned and (len(done) >= rates.at_most or _fresh(noisy, text, taken)):
             break
         edit = _draw(_SITES[kind](noisy), rng)
         if edit is not None:
             noisy = noisy[: edit.start] + edit.new + noisy[edit.end :]
             done.append(edit.what)
-    if normalise(noisy) == normalise(text) or not _fresh(noisy, taken):
+    if not _fresh(noisy, text, taken):
         return None
     return noisy, tuple(done)
 
@@ -203,9 +203,9 @@ def kind_of(done: str) -> str:
     return done.partition(":")[0]
 
 
-def _fresh(text: str, taken: Container[str]) -> bool:
-    norm = normalise(text)
-    return bool(norm) and norm not in taken
+def _fresh(noisy: str, text: str, taken: Container[str]) -> bool:
+    norm = normalise(noisy)
+    return bool(norm) and norm not in taken and norm != normalise(text)
 
 
 def _draw(edits: list[Edit], rng: random.Random) -> Edit | None:

@@ -65,7 +65,8 @@ class Block:
         figures: measure -> mean over the cases with a gold code.
         subsets: the same without cases of a kind ("without non-terminal gold", "without cases that need
             context").
-        coverage: distinct codes offered in all, siblings of a gold code shown per case, suggestions per case.
+        coverage: distinct codes offered in all; per case siblings of a gold code shown, suggestions, and the
+            share of cases with a gold code that were skipped as no diagnosis.
         slices: the leading measure by chapter, noise, length, phrases of the code, origin of the first
             suggestion.
         bins: reliability plot of the first suggestions.

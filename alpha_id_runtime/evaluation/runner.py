@@ -111,7 +111,7 @@ def evaluate(
         of_lists: list[m.Answer] = []
         if lists:
             list_blocks.append(_lists(mode, ranker, lists, seed=seed, known=known, spent=of_lists))
-        costs.append(_cost(mode, [*answers, *of_lists]))
+        costs.append(_cost(mode, answers, of_lists))
     for kind in r.KINDS:
         if (kind, "a") in values and (kind, "c") in values:
             differences += [
@@ -217,6 +217,7 @@ def _coverage(scored: Sequence[m.Judged]) -> dict[str, float]:
         "distinct codes offered": len({o.icd_code for j in scored for o in j.answer.codes}),
         "siblings of a gold code shown per case": siblings / len(scored),
         "suggestions per case": sum(len(j.answer.codes) for j in scored) / len(scored),
+        "share skipped as no diagnosis": sum(j.answer.skipped for j in scored) / len(scored),
     }
 
 
@@ -291,10 +292,11 @@ def _kept(case: ListCase, rate: float, seed: int) -> ListCase:
     return ListCase(case.id, tuple(kept))
 
 
-def _cost(mode: str, answers: Sequence[m.Answer]) -> r.Cost:
+def _cost(mode: str, cases: Sequence[m.Answer], lists: Sequence[m.Answer]) -> r.Cost:
+    answers = [*cases, *lists]
     return r.Cost(
         mode,
-        milliseconds=m.percentiles([a.seconds for a in answers]),
+        milliseconds=m.percentiles([a.seconds for a in cases or lists]),
         hub_calls=sum(a.hub_calls for a in answers),
         euros=sum(a.euros for a in answers),
         degraded=sum(a.degraded for a in answers) / len(answers) if answers else 0.0,
