@@ -15,9 +15,10 @@ from alpha_id_runtime.model import Segment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BULLET = re.compile(r"^\s*(?:[-•*–—·]\s+|[•·]|\(?\d{1,2}[.)]\s+)+")
+_BULLET = re.compile(r"^\s*(?:[-•*–—·](?:\s+|$)|[•·])*")
+_NUMBER = re.compile(r"^\(?(\d{1,2})(?:\.\)|[.)])(?:\s+|$|(?=[A-ZÄÖÜ]))")
 _CODE_TOKEN = re.compile(
-    r"(?<![\w.,/-])[\[(]?(?:ICD(?:-10)?(?:-GM)?:?\s*)?"
+    r"(?<![\w./-])[\[(]?(?:ICD(?:-10)?(?:-GM)?:?\s*)?"
     r"([A-Za-z]\d{2}(?:\.(?:\d{1,2}-?|-)|\d{0,2})?[+*!†]?)[\])]?(?![\w/]|\.\d|,\d|-\w)"
 )
 
@@ -40,10 +41,26 @@ def decode(data: bytes) -> str:
 def segments(text: str) -> list[Segment]:
     """Return the non-empty lines, numbered from 0, bullets and numbering taken off.
 
-    A line that is nothing but a bullet is empty.
+    A number is numbering where it is 1, goes on from the line numbered before, or to the one after: "34. SSW"
+    and "2. Grades" keep theirs. A line that is nothing but a bullet is empty.
     """
-    lines = (_BULLET.sub("", line).strip() for line in text.removeprefix("\ufeff").splitlines())
-    return [Segment(index, line) for index, line in enumerate(line for line in lines if line)]
+    lines = [_BULLET.sub("", line) for line in text.removeprefix("\ufeff").splitlines()]
+    for place in _numbered(lines):
+        lines[place] = _BULLET.sub("", _NUMBER.sub("", lines[place]))
+    return [Segment(index, line) for index, line in enumerate(line for line in map(str.strip, lines) if line)]
+
+
+def _numbered(lines: list[str]) -> list[int]:
+    """Return the places of the lines that begin with numbering."""
+    found = [(place, int(match[1])) for place, line in enumerate(lines) if (match := _NUMBER.match(line))]
+    following = [*(number for _, number in found[1:]), None]
+    places: list[int] = []
+    last = 0
+    for (place, number), after in zip(found, following, strict=False):
+        if number in (1, last + 1) or after == number + 1:
+            places.append(place)
+            last = number
+    return places
 
 
 def written_codes(text: str, known: Callable[[str], bool]) -> tuple[tuple[str, ...], str]:

@@ -12,15 +12,32 @@ import re
 import unicodedata
 
 _BLANKS = re.compile(r"\s+")
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe"})
+# Greek letters tell codes apart (D56.0 alpha, D56.1 beta thalassaemia) and are as often spelled out.
+_SPELLED_OUT = str.maketrans(
+    {
+        "ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe",
+        "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "κ": "kappa", "λ": "lambda",
+    }
+)  # fmt: skip
+# Soft hyphens, joiners and marks of direction that copying from documents leaves inside words.
+_INVISIBLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), 0x2060, 0xFEFF])
 _ROMAN = {
     "i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6",
     "vii": "7", "viii": "8", "ix": "9", "x": "10", "xi": "11", "xii": "12",
 }  # fmt: skip
 _NOT_WORD = re.compile(r"[^0-9a-z]+")
+_LETTER = "0-9A-Za-zÄÖÜäöüß"
+_END = f"(?![{_LETTER}])"
 _ROMAN_TOKEN = re.compile(
-    r"(?<![0-9A-Za-zÄÖÜäöüß])(?:X{0,1}(?:IX|IV|V?I{1,3}|V)|X)"
-    r"(?![0-9A-Za-zÄÖÜäöüß]|\.\s?[A-Za-zÄÖÜäöü])"
+    rf"(?<![{_LETTER}])(?:"
+    # "IIb" is as often written "2b"
+    rf"(?:X?(?:IX|IV|V?I{{2,3}}|VI)|X[IV])(?=[a-c]?{_END})"
+    rf"|(?:x?(?:ix|iv|v?i{{2,3}}|vi)|x[iv]){_END}"
+    # "I. Grades", but neither "I.v." nor "I. E."
+    rf"|[IX]{_END}(?!\.\s?[a-zäöü]|\.[A-ZÄÖÜ]|\.\s[A-ZÄÖÜ]{_END})"
+    # neither "V. a." (suspected) nor "V. cava" (vein)
+    rf"|V{_END}(?!\.\s?[A-Za-zÄÖÜäöü])"
+    r")"
 )
 _GLUED_NUMBER = re.compile(r"(?<=[a-z]{3})(?=\d)")
 _GLUED_ROMAN = re.compile(r"(?<=[A-Za-zÄÖÜäöüß][a-zäöüß]{2})(?=(?:IV|V?I{1,3})(?![0-9A-Za-zÄÖÜäöüß]))")
@@ -40,11 +57,11 @@ def content_hash(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return ``text`` in NFC, lower case, umlauts and ß spelled out, other accents dropped.
+    """Return ``text`` in NFC, lower case, umlauts, ß and Greek letters spelled out, other accents dropped.
 
     The length may grow; punctuation and blanks stay.
     """
-    lowered = unicodedata.normalize("NFC", text).lower().translate(_UMLAUTS)
+    lowered = unicodedata.normalize("NFC", text).lower().translate(_SPELLED_OUT)
     if lowered.isascii():
         return lowered
     decomposed = unicodedata.normalize("NFKD", lowered)
@@ -54,11 +71,12 @@ def fold(text: str) -> str:
 def normalise(text: str) -> str:
     """Return the words of ``text`` as matched: folded, blank-separated, Roman numerals as Arabic ones.
 
-    Hyphens, slashes and all punctuation part words; a number glued to a word is parted from it ("TypI",
-    "Typ1"). Roman numerals I to XIV count only in capitals, as in "NYHA III", so that no word is hurt.
-    Empty when nothing but punctuation is left.
+    Hyphens, slashes and all punctuation part words, invisible signs go; a number glued to a word is parted
+    from it ("TypI", "Typ1"). Of the Roman numerals I to XIX those of one letter count only in capitals, as in
+    "NYHA I", so that no word is hurt. Empty when nothing but punctuation is left.
     """
-    parted = _GLUED_ROMAN.sub(" ", unicodedata.normalize("NFC", text))
+    visible = unicodedata.normalize("NFC", text if text.isascii() else text.translate(_INVISIBLE))
+    parted = _GLUED_ROMAN.sub(" ", visible)
     arabic = _ROMAN_TOKEN.sub(lambda m: _arabic(m.group()), parted)
     return " ".join(_GLUED_NUMBER.sub(" ", _NOT_WORD.sub(" ", fold(arabic))).split())
 
