@@ -19,6 +19,7 @@ from alpha_id_assets.ledger import Ledger
 from alpha_id_assets.vectors import PARTITIONS, EmbedReport, VectorCache, embed_missing
 from alpha_id_runtime.hub import HubClient, HubSettings
 from alpha_id_runtime.layout import StorageLayout
+from alpha_id_runtime.text import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,12 @@ def settings_of(url: str) -> HubSettings:
         concurrency=2,
         price_per_million_tokens=PRICE,
     )
+
+
+def corpus(size: int) -> dict[str, str]:
+    """Return distinct texts by content hash."""
+    texts = [f"Befund der Kategorie {number % 7}, Ausprägung {number}" for number in range(size)]
+    return {content_hash(text): text for text in texts}
 
 
 def embed_all(storage: Path, texts_by_hash: Mapping[str, str], url: str) -> list[EmbedReport]:

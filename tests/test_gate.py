@@ -260,26 +260,6 @@ def test_the_estimate_counts_what_is_not_cached() -> None:
     assert estimate(texts, [], pricing) == Estimate(3, 3, 0, 0.0)
 
 
-def test_a_line_that_a_kill_left_half_written_counts_nothing(gate: Path) -> None:
-    """Its request never left; the next line is written in its place, whole."""
-    book(gate, 10)
-    with Ledger(gate).path.open("a") as out:
-        out.write('{"key": "torn", "state": "reser')
-    assert [entry.tokens for entry in Ledger(gate).entries()] == [10]
-    book(gate, 20)
-    assert [entry.tokens for entry in Ledger(gate).entries()] == [10, 20]
-
-
-def test_a_settlement_without_its_reservation_is_damage(gate: Path) -> None:
-    """A ledger with a line cut out cannot say what was spent, so nothing more may be."""
-    entry = book(gate, 10)
-    Ledger(gate).settle(entry.key, 10, 0.1)
-    lines = Ledger(gate).path.read_text().splitlines(keepends=True)
-    Ledger(gate).path.write_text("".join(lines[1:]))
-    with pytest.raises(GateError, match="Line 1 of the ledger"):
-        Ledger(gate).entries()
-
-
 def test_a_reservation_outlives_a_kill(gate: Path) -> None:
     """A process killed right after it reserved leaves the spend in the ledger."""
     yes(gate)
