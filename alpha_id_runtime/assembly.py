@@ -37,7 +37,7 @@ class CodeHit:
 
 @dataclass(frozen=True)
 class PhraseHits:
-    """All codes found for one phrase, best first by ``CodeHit.key``, one hit a code."""
+    """All codes found for one phrase, by score, one hit a code."""
 
     segment: Segment
     hits: tuple[CodeHit, ...]
@@ -49,7 +49,9 @@ def choose_codes(phrases: Sequence[PhraseHits], top: int) -> tuple[list[str], li
     """Return (the codes that get a place, the segments left without one).
 
     Every phrase's best candidate gets a place before any phrase's second; where there are more phrases than
-    places, the better scored ones win, then the earlier ones. A candidate already placed takes no new place.
+    places, those without conflict win, then the better scored ones, then the earlier ones. A candidate
+    already placed takes no new place. A phrase whose best candidate got no place is left without one, even
+    if a lesser candidate of its own stands in the list for another phrase's sake.
     """
     chosen: dict[str, None] = {}
     depth = max((len(phrase.hits) for phrase in phrases), default=0)
@@ -60,9 +62,7 @@ def choose_codes(phrases: Sequence[PhraseHits], top: int) -> tuple[list[str], li
                 break
             chosen.setdefault(hit.code)
     unrepresented = [
-        phrase.segment.index
-        for phrase in phrases
-        if phrase.hits and not any(hit.code in chosen for hit in phrase.hits)
+        phrase.segment.index for phrase in phrases if phrase.hits and phrase.hits[0].code not in chosen
     ]
     return list(chosen), unrepresented
 

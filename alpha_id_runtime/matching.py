@@ -97,16 +97,15 @@ def code_hits(build: Build, task: Task, ranked: RankedRows | None) -> tuple[Code
     if ranked is not None:
         rows, scores = np.concatenate([rows, ranked.rows]), np.concatenate([scores, ranked.scores])
     rows, scores = best_of_each_code(build, rows, scores)
-    if task.passing.wanted.sex is None and task.passing.wanted.age is None:
-        # Nothing can be in conflict: what is beyond the places need not be looked at.
-        rows, scores = rows[: task.top], scores[: task.top]
+    # By score alone: what is in conflict stays, and goes to the end of the list when that is put together.
+    rows, scores = rows[: task.top], scores[: task.top]
     names = [build.phrases.codes[number] for number in build.phrases.code_index[rows]]
     hits = [
         CodeHit(code, row, score, task.passing.verdict(code).conflict)
         for code, row, score in zip(names, rows.tolist(), scores.tolist(), strict=True)
     ]
-    hits.sort(key=lambda hit: hit.key)
-    return tuple(hits[: task.top])
+    hits.sort(key=lambda hit: (-hit.score, hit.code))
+    return tuple(hits)
 
 
 def best_of_each_code(
