@@ -1,0 +1,1 @@
+"""The assets: each resolves paths, calls one pure step and reports what it did."""
