@@ -6,6 +6,7 @@ file or variable) and reading anything at import.
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 import types
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "ALPHA_ID_"
 FILE_NAME = "alpha-id.toml"
+_AT_LEAST_ONE = ("top", "lexical.pool", "lexical.rrf_k", "semantic.pool", "fusion.rrf_k", "fusion.pool")
 
 
 def _checkout() -> Path:
@@ -210,11 +212,19 @@ def _lay_over(resolved: Resolved, values: Mapping[str, tuple[Any, str]]) -> Reso
 
 
 def _fit(key: str, value: Any, kind: Any, origin: str) -> Any:
-    """Return ``value`` as ``kind``; text (from the environment) is converted, other kinds must fit."""
+    """Return ``value`` as ``kind``; text (from the environment) is converted, other kinds must fit.
+
+    Whole numbers are counts: none is negative, and those of ``_AT_LEAST_ONE`` are not 0.
+    """
+    least = 1 if key in _AT_LEAST_ONE else 0
     try:
-        return _converted(value, kind)
-    except (KeyError, TypeError, ValueError):
-        raise ConfigError(f"{origin}: {key} = {value!r} is not {_describe(kind)}.") from None
+        fitting = _converted(value, kind)
+        if kind is int and fitting < least:
+            raise ValueError
+    except (KeyError, OverflowError, TypeError, ValueError):
+        wanted = f"a whole number of {least} or more" if kind is int else _describe(kind)
+        raise ConfigError(f"{origin}: {key} = {value!r} is not {wanted}.") from None
+    return fitting
 
 
 def _converted(value: Any, kind: Any) -> Any:
@@ -232,7 +242,7 @@ def _converted(value: Any, kind: Any) -> Any:
         return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
     if shape in (int, float) and not isinstance(value, bool):
         number = shape(value)
-        if number != float(value):
+        if number != float(value) or not math.isfinite(number):
             raise ValueError
         return number
     if (shape is Literal and value in choices) or (shape in (str, bool) and isinstance(value, shape)):
@@ -252,5 +262,5 @@ def _describe(kind: Any) -> str:
         return "one of " + ", ".join(typing.get_args(kind))
     if typing.get_origin(kind) is types.UnionType:
         return _describe(next(each for each in typing.get_args(kind) if each is not types.NoneType))
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    names = {float: "a number", bool: "true or false", str: "text", Path: "the path of a folder or file"}
     return names.get(kind, "a list of texts")
