@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "ALPHA_ID_"
 FILE_NAME = "alpha-id.toml"
+# A union with a Literal is of the older kind.
+_UNIONS = (types.UnionType, typing.Union)
 _AT_LEAST_ONE = ("top", "lexical.pool", "lexical.rrf_k", "semantic.pool", "fusion.rrf_k", "fusion.pool")
 
 
@@ -219,11 +221,14 @@ def _fit(key: str, value: Any, kind: Any, origin: str) -> Any:
     least = 1 if key in _AT_LEAST_ONE else 0
     try:
         fitting = _converted(value, kind)
-        if kind is int and fitting < least:
-            raise ValueError
     except (KeyError, OverflowError, TypeError, ValueError):
+        fitting = None
+        fits = False
+    else:
+        fits = kind is not int or fitting >= least
+    if not fits:
         wanted = f"a whole number of {least} or more" if kind is int else _describe(kind)
-        raise ConfigError(f"{origin}: {key} = {value!r} is not {wanted}.") from None
+        raise ConfigError(f"{origin}: {key} = {value!r} is not {wanted}.")
     return fitting
 
 
@@ -231,7 +236,7 @@ def _converted(value: Any, kind: Any) -> Any:
     """Return ``value`` as ``kind``, or raise TypeError or ValueError."""
     shape = typing.get_origin(kind) or kind
     choices = typing.get_args(kind)
-    if shape is types.UnionType:
+    if shape in _UNIONS:
         inner = next(each for each in choices if each is not types.NoneType)
         return None if value in ("", "none") else _converted(value, inner)
     if shape is tuple:
@@ -260,7 +265,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _describe(kind: Any) -> str:
     if typing.get_origin(kind) is Literal:
         return "one of " + ", ".join(typing.get_args(kind))
-    if typing.get_origin(kind) is types.UnionType:
+    if typing.get_origin(kind) in _UNIONS:
         return _describe(next(each for each in typing.get_args(kind) if each is not types.NoneType))
     names = {float: "a number", bool: "true or false", str: "text", Path: "the path of a folder or file"}
     return names.get(kind, "a list of texts")

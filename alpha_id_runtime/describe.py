@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alpha_id_runtime.codes import parse_code
-from alpha_id_runtime.errors import UsageError
+from alpha_id_runtime.errors import ArtefactsIncompatibleError, UsageError
+from alpha_id_runtime.manifest import BUILD_CURE
 
 if TYPE_CHECKING:
     from alpha_id_runtime.build import Build
@@ -23,6 +24,7 @@ def describe_code(build: Build, text: str) -> dict[str, Any]:
 
     Raises:
         UsageError: the edition has no such code.
+        ArtefactsIncompatibleError: the rubrics of the build are gone or damaged.
     """
     code = _resolve(build, text)
     codes = build.codes
@@ -77,7 +79,12 @@ def _named(build: Build, code: str) -> dict[str, Any]:
 
 
 def _rubrics(build: Build, code: str) -> dict[str, list[str]]:
-    table = pq.read_table(build.layout.rubrics, filters=pc.field("code") == code)
+    try:
+        table = pq.read_table(build.layout.rubrics, filters=pc.field("code") == code)
+    except (OSError, ValueError) as error:
+        raise ArtefactsIncompatibleError(
+            f"{build.layout.rubrics} is missing or damaged. {BUILD_CURE}"
+        ) from error
     found: dict[str, list[str]] = {}
     for row in table.select(["kind", "text"]).to_pylist():
         found.setdefault(row["kind"], []).append(row["text"])

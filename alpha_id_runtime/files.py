@@ -55,8 +55,13 @@ def read_json(path: Path, cure: str) -> Any:
     Raises:
         ArtefactsIncompatibleError: the file is there but is not JSON; ``cure`` ends the message.
         FileNotFoundError: it is not there.
+        StorageError: it cannot be read.
     """
     try:
         return json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(error.errno, error.strerror, str(path)) from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read ({error.strerror or error}). {cure}") from error
     except ValueError as error:
         raise ArtefactsIncompatibleError(f"{path} is damaged: it does not hold JSON. {cure}") from error

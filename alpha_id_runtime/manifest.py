@@ -123,7 +123,7 @@ def published_build_id(storage: StorageLayout) -> str | None:
     """
     try:
         pointer = read_json(storage.current, BUILD_CURE)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     if not isinstance(pointer, dict) or not isinstance(pointer.get("build_id"), str):
         raise ArtefactsIncompatibleError(f"{storage.current} names no build. {BUILD_CURE}")

@@ -46,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``alpha-id``; each command sets ``run``."""
     parser = argparse.ArgumentParser(
         prog="alpha-id",
-        description="German diagnosis wordings to ICD-10-GM codes: one ranked list, each code traced to its source.",
+        description="German diagnosis wordings to ICD-10-GM codes: one ranked list, each traced to its source.",
         epilog="`alpha-id COMMAND --help` shows options and examples. Suggestions only; a person decides.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -98,7 +98,8 @@ def _suggest(commands: Any) -> None:
     parser.add_argument("--each", action="store_true", help="one list a line instead of one for all")
     _output(parser)
     filters = parser.add_argument_group("filters (none on by default)")
-    flag: dict[str, Any] = {"action": "store_true", "default": None}
+    # --no-... takes back what a file or the environment says
+    flag: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
     filters.add_argument("--billable-only", **flag, help="terminal, assigned, not V in the sector")
     filters.add_argument("--sector", choices=["any", "ambulant", "stationaer"], help="for --billable-only")
     filters.add_argument("--valid-only", **flag, help="no phrases of validity 0")
@@ -107,7 +108,7 @@ def _suggest(commands: Any) -> None:
     filters.add_argument("--groups", type=_list, metavar="I10-I15", help="ranges of three-character codes")
     filters.add_argument("--exclude-exotic", **flag, help="no codes that are very rare in Central Europe")
     filters.add_argument("--ifsg-only", **flag, help="only codes marked for reporting (IfSG)")
-    filters.add_argument("--content-only", **flag, help="always on: placeholders never appear")
+    filters.add_argument("--content-only", action="store_true", help="always on: placeholders never appear")
     filters.add_argument("--sex", choices=["m", "w", "d", "x"], help="d and x are never in conflict")
     filters.add_argument("--age", metavar="45|5m|3d", help="completed years, months or days")
     filters.add_argument("--strict", **flag, help="leave out what is in conflict with sex or age")

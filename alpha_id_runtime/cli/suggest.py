@@ -39,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(name: str) -> bytes:
     if name == "-":
+        if sys.stdin is None:
+            raise UsageError("Standard input is closed: name a file, or pipe one phrase a line.")
         if sys.stdin.isatty():
             sys.stderr.write("One phrase a line, then Ctrl-D:\n")
         return sys.stdin.buffer.read()

@@ -94,7 +94,7 @@ class LexicalIndex:
             ]
         )
         # The pool is cut after the filter: search deeper until it is full or nothing is left.
-        limit = pool
+        limit = min(pool, len(self) + 1)
         while True:
             hits = self._searcher.search(query, limit=limit, count=False).hits
             if not hits:
