@@ -46,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``alpha-id``; each command sets ``run``."""
     parser = argparse.ArgumentParser(
         prog="alpha-id",
-        description="German diagnosis wordings to ICD-10-GM codes: one ranked list, each traced to its source.",
+        description="German diagnosis wordings to ICD-10-GM codes: one ranked list, traced to its source.",
         epilog="`alpha-id COMMAND --help` shows options and examples. Suggestions only; a person decides.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
