@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from alpha_id_assets.checks.rules import verify_assets
 from alpha_id_assets.indexing import build_lexical_index, verify_lexical_index
-from alpha_id_assets.publishing import make_manifest, publish
+from alpha_id_assets.publishing import make_manifest, publish, storage_lock
 from alpha_id_assets.sources.alpha_id import read_alpha_id
 from alpha_id_assets.sources.claml import read_claml
 from alpha_id_assets.sources.corpus import build_corpus
@@ -24,13 +24,21 @@ from alpha_id_assets.sources.releases import (
     open_source,
     read_source,
 )
-from alpha_id_assets.tables import read_note, read_table, replace_folder, staging_folder, write_table
+from alpha_id_assets.tables import (
+    read_note,
+    read_table,
+    replace_folder,
+    staging_folder,
+    table_hash,
+    write_table,
+)
 from alpha_id_runtime.errors import ArtefactsIncompatibleError
 from alpha_id_runtime.files import write_json
 from alpha_id_runtime.manifest import SourceNote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from alpha_id_runtime.config import Config
     from alpha_id_runtime.layout import StorageLayout
@@ -124,12 +132,18 @@ def make_icd_meta(storage: StorageLayout, config: Config) -> Step:
 def make_corpus(storage: StorageLayout) -> Step:
     """Join entries, titles and inclusion terms to ``corpus_phrases``."""
     started = time.perf_counter()
-    corpus = build_corpus(*(read_table(t) for t in (storage.entries, storage.icd_meta, storage.icd_rubrics)))
+    sources = {path.stem: read_table(path) for path in _sources_of_corpus(storage)}
+    corpus = build_corpus(*sources.values())
     origins = corpus.phrases["origin"].value_counts().sort("origin").iter_rows()
     counts = {"phrases": corpus.phrases.height} | {str(origin): int(count) for origin, count in origins}
-    note = {"counts": counts, "report": dataclasses.asdict(corpus.report)}
+    inputs = {name: table_hash(table) for name, table in sources.items()}
+    note = {"counts": counts, "report": dataclasses.asdict(corpus.report), "inputs": inputs}
     write_table(storage, storage.corpus_phrases, corpus.phrases, note)
     return _step("corpus_phrases", started, counts, [], note)
+
+
+def _sources_of_corpus(storage: StorageLayout) -> tuple[Path, Path, Path]:
+    return storage.entries, storage.icd_meta, storage.icd_rubrics
 
 
 def make_tantivy(storage: StorageLayout) -> Step:
@@ -163,6 +177,13 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
             "tantivy_index was built of another corpus than corpus_phrases now holds. Make it anew with: "
             "dagster asset materialize --select tantivy_index"
         )
+    present = {path.stem: read_note(storage, path)["hash"] for path in _sources_of_corpus(storage)}
+    others = [name for name, made_of in corpus["inputs"].items() if made_of != present[name]]
+    if others:
+        raise ArtefactsIncompatibleError(
+            f"corpus_phrases was made of another {' and '.join(others)} than now lies there. Make it anew "
+            "with: dagster asset materialize --select 'corpus_phrases,tantivy_index'"
+        )
     verify_assets(storage, config)
     manifest = make_manifest(
         corpus_hash=corpus["hash"],
@@ -185,12 +206,16 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
 
 
 def build_lexical(storage: StorageLayout, config: Config, report: Callable[[Step], None]) -> None:
-    """Run every step of the lexical build in order; ``report`` is told of each when it is done."""
-    report(make_entries(storage, config))
-    report(make_icd_meta(storage, config))
-    report(make_corpus(storage))
-    report(make_tantivy(storage))
-    report(make_published(storage, config))
+    """Run every step of the lexical build in order; ``report`` is told of each when it is done.
+
+    A second build of the same storage waits for the first: their tables must not mix.
+    """
+    with storage_lock(storage, "build"):
+        report(make_entries(storage, config))
+        report(make_icd_meta(storage, config))
+        report(make_corpus(storage))
+        report(make_tantivy(storage))
+        report(make_published(storage, config))
 
 
 def _step(

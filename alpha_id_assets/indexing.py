@@ -14,9 +14,9 @@ import numpy as np
 import tantivy
 
 from alpha_id_runtime.errors import ArtefactsIncompatibleError
-from alpha_id_runtime.files import write_atomically
+from alpha_id_runtime.files import unwritable, write_atomically
 from alpha_id_runtime.retrieval.lexical import LexicalIndex
-from alpha_id_runtime.retrieval.schema import EXACT, ROW, TRIGRAMS, TWIN, WORDS, register, schema
+from alpha_id_runtime.retrieval.schema import EXACT, ROW, TRIGRAMS, TWIN, UNIT_FILES, WORDS, register, schema
 from alpha_id_runtime.retrieval.units import build_units
 from alpha_id_runtime.text import trigrams, twin_key
 
@@ -33,8 +33,15 @@ def build_lexical_index(folder: Path, normalised: list[str]) -> int:
     ``folder`` is replaced if it is there.
 
     Raises:
-        OSError: the folder cannot be written.
+        StorageError: the folder cannot be written, or is full.
     """
+    try:
+        return _build(folder, normalised)
+    except (OSError, ValueError) as error:  # tantivy tells failures of the disk as ValueError
+        raise unwritable(folder, error) from error
+
+
+def _build(folder: Path, normalised: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     index = register(tantivy.Index(schema(), path=str(folder)))
@@ -51,6 +58,9 @@ def build_lexical_index(folder: Path, normalised: list[str]) -> int:
     writer.wait_merging_threads()
     for name, content in build_units(normalised).items():
         write_atomically(folder / name, _serialise(content))
+    for path in folder.iterdir():
+        # tantivy keeps some of its files to their owner; another user may answer from the build.
+        path.chmod((folder / UNIT_FILES[0]).stat().st_mode)
     return len(normalised)
 
 
@@ -69,7 +79,7 @@ def verify_lexical_index(folder: Path, normalised: list[str], *, sample: int = 2
     lost = [row for row in range(0, len(normalised), step) if row not in index.exact(normalised[row])]
     if lost:
         raise ArtefactsIncompatibleError(
-            f"{len(lost)} of the phrases drawn do not find themselves in the lexical index, first row {lost[0]}."
+            f"{len(lost)} of the phrases drawn do not find themselves in the index (first: row {lost[0]})."
         )
 
 

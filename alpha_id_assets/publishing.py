@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import datetime as dt
 import fcntl
+import filecmp
 import os
 import shutil
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alpha_id_runtime.build import open_build
 from alpha_id_runtime.errors import AlphaIdError, ArtefactsIncompatibleError, StorageError
-from alpha_id_runtime.files import write_json
+from alpha_id_runtime.files import new_folder, unwritable, write_json
 from alpha_id_runtime.layout import BuildLayout
 from alpha_id_runtime.manifest import SCHEMA_VERSION, Manifest, SourceNote, build_id, published_build_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from alpha_id_runtime.layout import StorageLayout
 
 KEPT_BUILDS = 3
 _SAMPLE = 200
+_ASIDE = "publish."
+# Files that the same inputs make byte by byte; the names and bytes of an index differ each time.
+_REPRODUCIBLE = (".parquet", ".npy", ".npz")
 
 
 def make_manifest(
@@ -66,14 +69,15 @@ def publish(
 ) -> BuildLayout:
     """Copy ``parts`` (name in the build: file or folder) aside, verify them, name them in ``current.json``.
 
-    The build published before stays in place until the last step and whenever a step fails.
+    The build published before stays in place until the last step and whenever a step fails. A whole build of
+    the same id and content is kept as it is, with the new manifest: its readers notice nothing.
 
     Raises:
         ArtefactsIncompatibleError: a part is missing or the build does not verify.
         StorageError: the storage cannot be written.
     """
     try:
-        with _publish_lock(storage):
+        with storage_lock(storage, "publish"):
             return _publish(storage, manifest, parts, verify)
     except OSError as error:
         raise StorageError(
@@ -89,7 +93,9 @@ def _publish(
     verify: Callable[[BuildLayout], None] | None,
 ) -> BuildLayout:
     storage.staging.mkdir(parents=True, exist_ok=True)
-    aside = BuildLayout(Path(tempfile.mkdtemp(dir=storage.staging, prefix=f"{manifest.build_id}.")))
+    for left_by_a_killed_one in storage.staging.glob(f"{_ASIDE}*"):
+        shutil.rmtree(left_by_a_killed_one, ignore_errors=True)
+    aside = BuildLayout(new_folder(storage.staging, f"{_ASIDE}{manifest.build_id}."))
     try:
         for name, source in parts.items():
             _copy(source, aside.root / name)
@@ -98,7 +104,10 @@ def _publish(
         if verify is not None:
             verify(aside)
         published = storage.build(manifest.build_id)
-        _swap_in(aside.root, published.root, storage.staging)
+        if _is_the_same(published, aside, verify):
+            write_json(published.manifest, manifest.to_dict())
+        else:
+            _swap_in(aside.root, published.root, storage.staging)
     finally:
         shutil.rmtree(aside.root, ignore_errors=True)
     write_json(storage.current, {"build_id": manifest.build_id})
@@ -130,7 +139,7 @@ def verify_build(layout: BuildLayout) -> None:
     unknown = [code for code in build.phrases.codes if not build.codes.is_terminal(code)]
     if unknown:
         raise ArtefactsIncompatibleError(
-            f"{len(unknown)} codes of the corpus are no terminal codes of the code table ({unknown[0]}, ...); "
+            f"{len(unknown)} codes of the corpus are no terminal codes of the code table ({unknown[0]}, …); "
             "nothing is published."
         )
 
@@ -159,13 +168,34 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
+def _is_the_same(
+    published: BuildLayout, aside: BuildLayout, verify: Callable[[BuildLayout], None] | None
+) -> bool:
+    """Tell whether a build is already there, whole, with the content of the one made aside."""
+    if not published.root.is_dir():
+        return False
+    ours, theirs = (
+        {path.relative_to(build.root): path for path in build.root.rglob("*") if path.suffix in _REPRODUCIBLE}
+        for build in (aside, published)
+    )
+    if ours.keys() != theirs.keys() or not all(filecmp.cmp(ours[p], theirs[p], shallow=False) for p in ours):
+        return False
+    try:
+        verify_build(published)
+        if verify is not None:
+            verify(published)
+    except AlphaIdError:
+        return False
+    return True
+
+
 def _swap_in(aside: Path, target: Path, staging: Path) -> None:
     """Rename ``aside`` to ``target``; a build of the same id makes way only at that moment."""
     _fsync_tree(aside)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         # Same inputs, same id: readers that hold its files open keep them until they close.
-        old = Path(tempfile.mkdtemp(dir=staging, prefix="old."))
+        old = new_folder(staging, "old.")
         target.rename(old / target.name)
         aside.rename(target)
         shutil.rmtree(old, ignore_errors=True)
@@ -183,17 +213,25 @@ def _fsync_tree(folder: Path) -> None:
 
 
 def _prune(storage: StorageLayout, keep: str) -> None:
-    builds = sorted(storage.builds.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    others = [folder for folder in builds if folder.name != keep]
+    builds = [folder for folder in storage.builds.iterdir() if folder.is_dir() and folder.name != keep]
+    others = sorted(builds, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in others[KEPT_BUILDS - 1 :]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _publish_lock(storage: StorageLayout) -> Iterator[None]:
-    """Let one process publish at a time; another waits."""
-    storage.root.mkdir(parents=True, exist_ok=True)
-    with (storage.root / ".publish.lock").open("w") as handle:
+def storage_lock(storage: StorageLayout, name: str) -> Iterator[None]:
+    """Let one process at a time do what ``name`` says; another waits. A killed one lets go.
+
+    Raises:
+        StorageError: the storage cannot be written.
+    """
+    try:
+        storage.root.mkdir(parents=True, exist_ok=True)
+        handle = (storage.root / f".{name}.lock").open("w")
+    except OSError as error:
+        raise unwritable(storage.root, error) from error
+    with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -10,17 +10,16 @@ import contextlib
 import hashlib
 import io
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError, StorageError
-from alpha_id_runtime.files import read_json, write_atomically, write_json
+from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
+from alpha_id_runtime.files import new_folder, read_json, unwritable, write_atomically, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from alpha_id_runtime.layout import StorageLayout
 
@@ -77,7 +76,7 @@ def replace_folder(storage: StorageLayout, aside: Path, target: Path) -> None:
     """Put the finished folder ``aside`` in the place of ``target``."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
-        old = Path(tempfile.mkdtemp(dir=storage.staging, prefix="old."))
+        old = new_folder(storage.staging, "old.")
         target.rename(old / target.name)
         aside.rename(target)
         shutil.rmtree(old, ignore_errors=True)
@@ -94,12 +93,9 @@ def staging_folder(storage: StorageLayout, name: str) -> Iterator[Path]:
     """
     try:
         storage.staging.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=storage.staging, prefix=f"{name}."))
+        folder = new_folder(storage.staging, f"{name}.")
     except OSError as error:
-        raise StorageError(
-            f"{storage.root} cannot be written ({error.strerror or error}). Give the user that runs alpha-id "
-            "the right to write there, or name another folder by ALPHA_ID_STORAGE or --storage."
-        ) from error
+        raise unwritable(storage.root, error) from error
     try:
         yield folder
     finally:

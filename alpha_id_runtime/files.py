@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
-from typing import Any
+import uuid
+from typing import TYPE_CHECKING, Any
 
 from alpha_id_runtime.errors import ArtefactsIncompatibleError, StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -22,15 +24,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with os.fdopen(handle, "wb") as out:
+            # Unlike tempfile's, readable by whom the umask lets: another user may answer from the build.
+            with temporary.open("xb") as out:
                 out.write(data)
                 out.flush()
                 os.fsync(out.fileno())
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -38,10 +41,23 @@ def write_atomically(path: Path, data: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise StorageError(
-            f"{path.parent} cannot be written ({error.strerror or error}). Give the user that runs alpha-id "
-            "the right to write there, or name another folder by ALPHA_ID_STORAGE or --storage."
-        ) from error
+        raise unwritable(path.parent, error) from error
+
+
+def new_folder(parent: Path, prefix: str) -> Path:
+    """Make and return an empty folder of one's own, readable by whom the umask lets."""
+    folder = parent / f"{prefix}{uuid.uuid4().hex[:12]}"
+    folder.mkdir()
+    return folder
+
+
+def unwritable(folder: Path, error: Exception) -> StorageError:
+    """Return the error that says why a folder cannot be written, and the cures."""
+    reason = getattr(error, "strerror", None) or error
+    return StorageError(
+        f"{folder} cannot be written ({reason}). Make room there, give the user that runs alpha-id the right "
+        "to write, or name another folder by ALPHA_ID_STORAGE or --storage."
+    )
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -15,7 +15,8 @@ from alpha_id_runtime.files import read_json
 if TYPE_CHECKING:
     from alpha_id_runtime.layout import BuildLayout, StorageLayout
 
-# Raised whenever tables, indices or normalise() change so that an older build cannot be read any more.
+# Raised whenever tables, indices or normalise() change so that an older build cannot be read any more, or an
+# index of the same corpus would hold something else: a whole build of the same id is not replaced.
 SCHEMA_VERSION = 1
 BUILD_COMMAND = "alpha-id index build"
 BUILD_CURE = f"Build it with: {BUILD_COMMAND}"
