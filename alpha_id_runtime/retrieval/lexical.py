@@ -5,6 +5,9 @@ Holds: the opened index and its searches by row. Refuses: mixing the two ranking
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +29,6 @@ from alpha_id_runtime.text import trigrams, twin_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -42,8 +44,9 @@ _OPTION = {WORDS: "freq", TRIGRAMS: "freq", EXACT: "basic", TWIN: "basic"}
 class LexicalIndex:
     """The tantivy index of one build, opened for reading."""
 
-    def __init__(self, index: tantivy.Index) -> None:
-        """Take an index of ``schema()`` with its analysers registered."""
+    def __init__(self, index: tantivy.Index, view: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        """Take an index of ``schema()`` with its analysers registered, and the view it was opened through."""
+        self._view = view
         self._searcher = index.searcher()
         self._schema = schema()
         self._analyser = german_analyser()
@@ -58,8 +61,9 @@ class LexicalIndex:
         """
         if not folder.is_dir():
             raise ArtefactsMissingError(f"{folder} is missing. {BUILD_CURE}")
+        view = None if os.access(folder, os.W_OK) else _view(folder)
         try:
-            return cls(register(tantivy.Index.open(str(folder))))
+            return cls(register(tantivy.Index.open(view.name if view else str(folder))), view)
         except ValueError as error:
             raise ArtefactsIncompatibleError(f"{folder} is not a lexical index. {BUILD_CURE}") from error
 
@@ -106,3 +110,15 @@ class LexicalIndex:
             if len(passing) >= pool or len(hits) < limit:
                 return passing[:pool]
             limit = min(limit * _DEEPEN, len(self) + 1)
+
+
+def _view(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder of links into ``folder``: tantivy writes a lock beside what it reads.
+
+    So that a build on a read-only volume, or of another user, answers.
+    """
+    view = tempfile.TemporaryDirectory(prefix="alpha-id.", ignore_cleanup_errors=True)
+    for path in folder.iterdir():
+        if not path.name.endswith(".lock"):
+            (Path(view.name) / path.name).symlink_to(path.absolute())
+    return view
