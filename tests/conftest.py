@@ -1,0 +1,46 @@
+"""Builds that many tests ask: the sample's, and the only full-size one of mode C in the suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from alpha_id_assets.building import build_lexical
+from alpha_id_runtime.config import Config
+from alpha_id_runtime.layout import StorageLayout
+from alpha_id_runtime.pipeline import Suggester
+from tests.reference import SHARED
+
+SAMPLE = Path(__file__).resolve().parents[1] / "data" / "sample"
+
+
+def _built(data: Path, storage: Path) -> Path:
+    build_lexical(StorageLayout(storage), Config(data=data, storage=storage), lambda _: None)
+    return storage
+
+
+@pytest.fixture(scope="session")
+def sample_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a storage with a lexical build of ``data/sample``; not to be written to."""
+    return _built(SAMPLE, tmp_path_factory.mktemp("sample") / "storage")
+
+
+@pytest.fixture(scope="session")
+def sample(sample_storage: Path) -> Suggester:
+    """Return a mode C suggester over the sample."""
+    return Suggester.open(Config(storage=sample_storage))
+
+
+@pytest.fixture(scope="session")
+def full_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a storage with a lexical build of the full-size reference data; not to be written to."""
+    if not SHARED.is_dir():
+        pytest.skip("the reference data ../shared/data is not beside the checkout")
+    return _built(SHARED / "full", tmp_path_factory.mktemp("full") / "storage")
+
+
+@pytest.fixture(scope="session")
+def full(full_storage: Path) -> Suggester:
+    """Return a mode C suggester over Alpha-ID 2023 and ClaML 2025."""
+    return Suggester.open(Config(storage=full_storage))
