@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from alpha_id_assets.checks.rules import verify_assets
+from alpha_id_assets.corpus_vectors import find_vector_parts
 from alpha_id_assets.indexing import build_lexical_index, verify_lexical_index
 from alpha_id_assets.publishing import make_manifest, publish, storage_lock
 from alpha_id_assets.sources.alpha_id import read_alpha_id
@@ -161,7 +162,7 @@ def make_tantivy(storage: StorageLayout) -> Step:
 
 
 def make_published(storage: StorageLayout, config: Config) -> Step:
-    """Publish what the assets left, verified again, as one build.
+    """Publish what the assets left, verified again, as one build; with vectors where those of it are there.
 
     Raises:
         ArtefactsMissingError: an asset before it was not materialised.
@@ -185,10 +186,11 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
             "with: dagster asset materialize --select 'corpus_phrases,tantivy_index'"
         )
     verify_assets(storage, config)
+    vectors = find_vector_parts(storage, config)
     manifest = make_manifest(
         corpus_hash=corpus["hash"],
         codes_hash=meta["hash"],
-        fingerprint=None,
+        fingerprint=vectors.fingerprint if vectors else None,
         alpha_id=SourceNote(**entries["source"]),
         claml=SourceNote(**meta["source"]),
         counts={**meta["counts"], **corpus["counts"], "entries": entries["counts"]["rows"]},
@@ -201,7 +203,10 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
         "phrases.parquet": storage.corpus_phrases,
         "tantivy": storage.tantivy,
     }
-    publish(storage, manifest, parts)
+    if vectors:
+        publish(storage, manifest, parts | vectors.parts, verify=vectors.verify)
+    else:
+        publish(storage, manifest, parts)
     return _step("published_index", started, manifest.counts, manifest.warnings, manifest.to_dict())
 
 
