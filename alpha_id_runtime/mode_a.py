@@ -44,11 +44,14 @@ class Outcome:
 
 @dataclass
 class ModeA:
-    """The semantic side of one build and one configuration; opened at the first request, then kept."""
+    """The semantic side of one build and one configuration; opened at the first request, then kept.
+
+    ``semantic``: vectors to use instead of the build's own (held-out evaluation).
+    """
 
     build: Build
     config: Config
-    _semantic: Semantic | None = field(default=None, init=False)
+    semantic: Semantic | None = None
     _fusion: FusionReranker | None = field(default=None, init=False)
     _hub: HubClient | None = field(default=None, init=False)
 
@@ -86,12 +89,12 @@ class ModeA:
     ) -> list[RankedRows]:
         if not tasks:
             return []
-        if self._semantic is None:
+        if self.semantic is None:
             hub = self._open_hub() if self.config.provider == "hub" else None
-            self._semantic = Semantic.open(self.build, hub)
+            self.semantic = Semantic.open(self.build, hub)
         if self._fusion is None:
-            self._fusion = FusionReranker(self.build, self._semantic.index, self.config.fusion)
-        near = self._semantic.neighbours(
+            self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion)
+        near = self.semantic.neighbours(
             [task.text for task in tasks],
             self.config.semantic.pool,
             [task.allow for task in tasks],

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from alpha_id_runtime.lexical_ranking import RankedRows
     from alpha_id_runtime.mode_a import ModeA, Outcome
+    from alpha_id_runtime.semantic import Semantic
 
 NO_TEXT = "The line holds no letter and no digit."
 NO_HIT = "No entry of the corpus is like this line."
@@ -57,10 +58,11 @@ class _Prepared:
 class Suggester:
     """Answers requests from one published build."""
 
-    def __init__(self, build: Build, config: Config) -> None:
-        """Take an opened build; ``open`` is the usual way."""
+    def __init__(self, build: Build, config: Config, *, semantic: Semantic | None = None) -> None:
+        """Take an opened build; ``open`` is the usual way. ``semantic`` stands in for the build's vectors."""
         self.build = build
         self.config = config
+        self._semantic = semantic
         self._filters: dict[Filter, CodeFilter] = {}
         self._mode_a: ModeA | None = None
 
@@ -124,7 +126,7 @@ class Suggester:
         if self._mode_a is None:
             from alpha_id_runtime.mode_a import ModeA  # noqa: PLC0415 -- mode C must not load it
 
-            self._mode_a = ModeA(self.build, self.config)
+            self._mode_a = ModeA(self.build, self.config, self._semantic)
         return self._mode_a.rank(tasks, lexical)
 
     def _answer(

@@ -70,7 +70,7 @@ def test_a_shuffled_ranker_scores_ten_in_all_codes():
     def shuffled(requests):
         return [Answer(q.case_id, tuple(Offered(c) for c in rng.sample(CODES, 10))) for q in requests]
 
-    cases = [c for seed in range(8) for c in draw_cases(COLUMNS, "noise", 190, seed)]
+    cases = [c for seed in range(9) for c in draw_cases(COLUMNS, "noise", 190, seed)]
     result = evaluate({"c": shuffled}, cases, seed=1)
     expected = 10 / len(CODES)
     error = math.sqrt(expected * (1 - expected) / len(cases))

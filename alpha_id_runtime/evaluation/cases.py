@@ -18,7 +18,7 @@ from alpha_id_runtime.errors import UsageError
 from alpha_id_runtime.evaluation.lexicon import build_lexicon
 from alpha_id_runtime.evaluation.noise import NoiseRates, add_noise
 from alpha_id_runtime.evaluation.paraphrase import paraphrase
-from alpha_id_runtime.text import twin_key
+from alpha_id_runtime.text import is_calibration, twin_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -110,10 +110,11 @@ def draw_cases(
 ) -> list[Case]:
     """Return up to ``n`` cases of a kind, drawn by ``seed``, in order of their id.
 
-    Drawn from the valid, billable Alpha-ID phrases, stratified by chapter: in proportion to the chapter's
-    phrases, but at least a quarter of an equal share (or all there are). Within a chapter the order is that
-    of a hash of seed, kind and phrase; an entry that no case can be made of makes room for the next. Rows
-    with one normalised text are one entry; the codes of its other valid rows count as equally right.
+    Drawn from the valid, billable Alpha-ID phrases that no ranking is calibrated on (``is_calibration``),
+    stratified by chapter: in proportion to the chapter's phrases, but at least a quarter of an equal share
+    (or all there are). Within a chapter the order is that of a hash of seed, kind and phrase; an entry that
+    no case can be made of makes room for the next. Rows with one normalised text are one entry; the codes of
+    its other valid rows count as equally right.
 
     Args:
         corpus: see ``Corpus``.
@@ -228,7 +229,7 @@ def _entries(corpus: Corpus) -> list[int]:
     for row, norm in enumerate(corpus.norm):
         if norm and corpus.origin[row] == "alpha_id" and corpus.valid[row] and corpus.billable[row]:
             first.setdefault(norm, row)
-    return list(first.values())
+    return [row for norm, row in first.items() if not is_calibration(twin_key(norm))]
 
 
 def _maker(
