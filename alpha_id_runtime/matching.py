@@ -39,6 +39,7 @@ class Allow:
         """Take the rows that are left out whatever the filter says (evaluation)."""
         self._phrases = build.phrases
         self._passing = passing
+        self.excluded = len(excluded)
         self._excluded = np.fromiter(excluded, dtype=np.int64, count=len(excluded))
 
     def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

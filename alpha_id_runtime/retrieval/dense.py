@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     Rows = npt.NDArray[np.int64]
     Vectors = npt.NDArray[np.float32]
-    Allow = Callable[[Rows], npt.NDArray[np.bool_]]
+
+
+class Allow(Protocol):
+    """Which rows may be found; ``excluded`` is how many are left out one by one, whatever the filter."""
+
+    @property
+    def excluded(self) -> int:
+        """Number of rows left out one by one."""
+
+    def __call__(self, rows: Rows, /) -> npt.NDArray[np.bool_]:
+        """Return, for each row, whether it may be found."""
+
 
 NOTE, VECTORS, PROTOTYPES, CODES, TABLE = (
     "dense.json",
@@ -111,19 +122,28 @@ class DenseIndex:
 
         ``allows`` has one element a query; the pool is cut after it.
         """
-        limit = min(pool, self.note.rows)
         passes = allows or [None] * len(queries)
         found: list[Rows | None] = [None] * len(queries)
-        while True:
-            open_places = [place for place, rows in enumerate(found) if rows is None]
-            if not open_places:
-                return [rows for rows in found if rows is not None]
-            for place, rows in zip(open_places, self._search(queries[open_places], limit), strict=True):
+        # Room for the rows that are excluded one by one; a filter that bites deeper is searched exactly.
+        limit = min(pool + max((allow.excluded for allow in passes if allow), default=0), self.note.rows)
+        for limit_now in (limit, limit * _DEEPEN):
+            places = [place for place, rows in enumerate(found) if rows is None]
+            if not places or limit_now > self.note.rows:
+                break
+            for place, rows in zip(places, self._search(queries[places], limit_now), strict=True):
                 allow = passes[place]
                 passing = rows if allow is None else rows[allow(rows)]
-                if len(passing) >= pool or limit >= self.note.rows:
+                if len(passing) >= pool or limit_now == self.note.rows:
                     found[place] = passing[:pool]
-            limit = min(limit * _DEEPEN, self.note.rows)
+        return [
+            self._exactly(queries[place], pool, passes[place]) if rows is None else rows
+            for place, rows in enumerate(found)
+        ]
+
+    def _exactly(self, query: Vectors, pool: int, allow: Allow | None) -> Rows:
+        rows = np.arange(self.note.rows, dtype=np.int64)
+        passing = rows if allow is None else rows[allow(rows)]
+        return passing[exact_nearest(self._vectors[passing], query[None], pool)[0]]
 
     def similarity(self, query: Vectors, rows: Rows) -> npt.NDArray[np.float64]:
         """Return the cosine of one query (dimension,) with each of ``rows``."""
@@ -136,16 +156,22 @@ class DenseIndex:
     def _search(self, queries: Vectors, limit: int) -> list[Rows]:
         if self._table is None:
             return exact_nearest(self._vectors, queries, limit)
-        answer = (
-            self._table.search(queries if len(queries) > 1 else queries[0])
-            .distance_type("dot")
-            .nprobes(self.note.nprobes)
-            .ef(max(self.note.ef, limit))
-            .refine_factor(self.note.refine_factor)
-            .limit(limit)
-            .select(["row", "_distance"])
-            .to_arrow()
-        )
+        wanted = limit * self.note.refine_factor
+        try:
+            answer = (
+                self._table.search(queries if len(queries) > 1 else queries[0])
+                .distance_type("dot")
+                .nprobes(self.note.nprobes)
+                .ef(max(self.note.ef, wanted))
+                .refine_factor(self.note.refine_factor)
+                .limit(limit)
+                .select(["row", "_distance"])
+                .to_arrow()
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ArtefactsIncompatibleError(
+                f"The vector index cannot be searched ({type(error).__name__}). {CURE}"
+            ) from error
         rows = answer.column("row").to_numpy().astype(np.int64)
         distances = answer.column("_distance").to_numpy()
         owner = (
@@ -162,8 +188,11 @@ class DenseIndex:
 def exact_nearest(vectors: npt.NDArray[Any], queries: Vectors, limit: int) -> list[Rows]:
     """Return, for each query, the rows of the largest dot products, best first, ties by row."""
     found: list[Rows] = []
+    plain = vectors.astype(np.float32, copy=False)
+    if not len(plain):
+        return [np.empty(0, dtype=np.int64) for _ in queries]
     for query in queries:
-        scores = vectors.astype(np.float32, copy=False) @ query
+        scores = plain @ query
         best = np.argpartition(-scores, min(limit, len(scores)) - 1)[:limit]
         found.append(best[np.lexsort((best, -scores[best]))].astype(np.int64))
     return found
