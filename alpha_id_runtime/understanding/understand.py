@@ -1,0 +1,226 @@
+"""One phrase read as a good coder reads it: the only place that knows the order of the steps.
+
+Holds: ``understand``. Refuses: looking anything up in a corpus or an edition, and any clock, file or network
+beyond the tables, which are read once.
+
+Order: codes given, numbering and headings, certainty and side, degrees, then doses, dates and measured values
+off; what is left is the core. Variants come from the core: abbreviations, synonyms, parts, states.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from alpha_id_runtime.text import canonical
+from alpha_id_runtime.understanding.abbreviations import Expansion, expand
+from alpha_id_runtime.understanding.cues import (
+    cut,
+    take_certainty,
+    take_heading,
+    take_off,
+    take_side,
+    why_no_diagnosis,
+)
+from alpha_id_runtime.understanding.given import take_codes
+from alpha_id_runtime.understanding.parts import split_parts
+from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
+from alpha_id_runtime.understanding.scales import find_degrees
+from alpha_id_runtime.understanding.synonyms import rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from alpha_id_runtime.model import Certainty, Laterality
+
+MAX_VARIANTS = 12
+MAX_PHRASE = 2000  # a longer line is no phrase; only its start is understood
+_EMPTY_BRACKETS = re.compile(r"[(\[]\s*[,;:.–-]*\s*[)\]]")
+_LOOSE = re.compile(r"\s+(?=[,;.)\]])|(?<=[(\[])\s+|(?:[,;]\s*)+(?=[,;)])")
+_EDGES = " \t,;:.–—-=/+|&"
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LETTER = re.compile(r"[^\W\d_]")
+_SUSPECTED = re.compile(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
+_SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": "einseitig"}
+_STATES: tuple[tuple[str, float, How], ...] = (
+    ("Zustand nach {}", 0.98, "state"),
+    ("{} in der Eigenanamnese", 0.85, "state"),
+    ("Folgezustand nach {}", 0.6, "state"),
+)
+
+
+def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) -> Reading:
+    """Return what ``text``, one line of a list of diagnoses, says. Never raises on any text.
+
+    Args:
+        text: the phrase as written.
+        mined: abbreviations that the corpus explains itself, used where the curated table knows none.
+
+    Raises:
+        ConfigError: a table of the package is broken (on the first call only).
+    """
+    original = text
+    removed: list[str] = []
+    line = canonical(text)[:MAX_PHRASE]
+    given = take_codes(line)
+    line, notes = take_heading(_tidy(given.text))
+    removed += [f"code {code}" for code in given.codes] + notes
+
+    bare, certainty, words = take_certainty(line)
+    bare, certainty, words = _suspected(bare, certainty, words)
+    removed += [f"certainty: {word}" for word in words]
+    certainty = given.certainty or certainty
+    no_diagnosis = None if given.codes else why_no_diagnosis(bare, certainty)
+    bare, side, words = take_side(bare)
+    removed += [f"side: {word}" for word in words]
+    side = given.laterality or side
+    degrees = find_degrees(bare)
+    without_degree = (
+        cut(bare, [(start, end) for _, (start, end) in degrees if start < end]) if degrees else bare
+    )
+    stripped, notes = take_off(bare)
+    removed += notes
+    cued = _tidy(stripped)
+    core, whole_certainty = _inner_certainty(cued, certainty, removed)
+    core = _first_with_letter(core, cued, line, canonical(text), original)
+
+    if not _WORD.search(cued):  # nothing but a code or a sign: there is no text to vary
+        return Reading(
+            original,
+            core,
+            (),
+            certainty,
+            side,
+            tuple(d for d, _ in degrees),
+            given.codes,
+            tuple(removed),
+            no_diagnosis,
+        )
+    expansions = expand(core, mined)
+    removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
+    variants = [
+        *_rewritings(core, expansions),
+        *_parts(cued, core, whole_certainty, mined),
+        *_siblings(
+            core, expansions, whole_certainty, side, _tidy(take_off(without_degree)[0]), degrees != ()
+        ),
+    ]
+    return Reading(
+        original=original,
+        core=core,
+        variants=_best(variants, core),
+        certainty=whole_certainty,
+        laterality=side,
+        degrees=tuple(degree for degree, _ in degrees),
+        codes_given=given.codes,
+        removed=tuple(removed),
+        no_diagnosis=no_diagnosis,
+    )
+
+
+def _suspected(
+    text: str, certainty: Certainty | None, words: list[str]
+) -> tuple[str, Certainty | None, list[str]]:
+    """Read "Rezidivverdacht", where the suspicion stands in the word."""
+    match = _SUSPECTED.search(text)
+    if not match:
+        return text, certainty, words
+    return text[: match.end(1)] + text[match.end() :], certainty or "V", [*words, match.group()]
+
+
+def _inner_certainty(
+    text: str, certainty: Certainty | None, removed: list[str]
+) -> tuple[str, Certainty | None]:
+    """Return ``text`` without certainty words inside it, and the certainty of the whole.
+
+    Words inside a line ("Dyspnoe bei V.a. Pneumonie") hold for their part, not for the whole.
+    """
+    out = text
+    for part in split_parts(text):
+        bare, inner, words = take_certainty(part)
+        if words and bare.strip(_EDGES) and part in out:
+            excluded = inner == "A" and _WORD.search(out.replace(part, "", 1))
+            out = out.replace(part, "" if excluded else bare.strip(_EDGES), 1)
+            removed += [f"certainty of a part: {word}" for word in words]
+    return _tidy(out), certainty
+
+
+def _first_with_letter(*texts: str) -> str:
+    for text in texts:
+        if _LETTER.search(text):
+            return text
+    return texts[-1]
+
+
+def _tidy(text: str) -> str:
+    """Return ``text`` without what taking off leaves behind: empty brackets, doubled commas, loose ends."""
+    text = _EMPTY_BRACKETS.sub(" ", text)
+    text = " ".join(_LOOSE.sub("", " ".join(text.split())).split())
+    text = text.lstrip(_EDGES).rstrip(_EDGES.replace(".", ""))
+    return text if _ends_short(text) else text.rstrip(_EDGES)
+
+
+def _ends_short(text: str) -> bool:
+    """Return whether ``text`` ends in an abbreviation that keeps its dot ("Herzinsuff.")."""
+    return text.endswith(".") and bool(expand(text.rsplit(" ", 1)[-1]))
+
+
+def _rewritings(core: str, expansions: tuple[Expansion, ...]) -> list[Variant]:
+    variants = [Variant(e.text, e.weight, "abbreviation") for e in expansions]
+    base, factor = (expansions[0].text, expansions[0].weight) if expansions else (core, 1.0)
+    for found in rewrite(base):
+        how: How = "spelling" if found.spelling else "synonym"
+        variants.append(Variant(found.text, round(found.weight * factor, 3), how))
+    return variants
+
+
+def _parts(
+    cued: str, core: str, whole: Certainty | None, mined: Mapping[str, tuple[str, ...]] | None
+) -> list[Variant]:
+    variants = []
+    written = expand(cued, mined)
+    for index, part in enumerate(split_parts(written[0].text if written else cued)):
+        bare, certainty, _ = take_certainty(part)
+        bare = _tidy(bare)
+        if _WORD.search(bare) and bare != core and certainty != "A":
+            variants.append(Variant(bare, 0.75 if index == 0 else 0.65, "part", certainty or whole))
+    return variants
+
+
+def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
+    core: str,
+    expansions: tuple[Expansion, ...],
+    certainty: Certainty | None,
+    side: Laterality | None,
+    undegreed: str,
+    has_degree: bool,
+) -> list[Variant]:
+    """Return the texts for codes that differ by state, side or degree only."""
+    text = expansions[0].text if expansions else core
+    variants = []
+    if certainty == "Z":
+        variants += [Variant(frame.format(text), weight, how) for frame, weight, how in _STATES]
+        renamed = rewrite(text)
+        if renamed and not renamed[0].spelling:
+            variants.append(Variant(f"Zustand nach {renamed[0].text}", 0.85, "state synonym"))
+    if side:
+        variants.append(Variant(f"{text}, {_SIDE_WORDS[side]}", 0.9, "side"))
+    if has_degree and _WORD.search(undegreed) and undegreed != core:
+        written = expand(undegreed)
+        variants.append(Variant(written[0].text if written else undegreed, 0.9, "without degree"))
+    return variants
+
+
+def _best(variants: list[Variant], core: str) -> tuple[Variant, ...]:
+    """Return the variants without twins, heaviest first, at most twelve."""
+    kept: dict[str, Variant] = {}
+    for variant in sorted(variants, key=lambda v: -v.weight):
+        key = variant.text.casefold()
+        if key != core.casefold():
+            kept.setdefault(key, variant)
+    return tuple(kept.values())[:MAX_VARIANTS]
+
+
+def degrees_of(text: str) -> tuple[Degree, ...]:
+    """Return only the degrees said in ``text``."""
+    return tuple(degree for degree, _ in find_degrees(canonical(text)))

@@ -1,0 +1,260 @@
+"""What ``understand`` reads from a line: codes, certainty, side, state, parts, lines without a diagnosis."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alpha_id_runtime.understanding import Reading, understand
+
+
+def texts(reading: Reading) -> list[str]:
+    """Return the texts of all variants."""
+    return [variant.text for variant in reading.variants]
+
+
+@pytest.mark.parametrize(
+    ("line", "codes", "core"),
+    [
+        ("Gonarthrose links, M17.1", ("M17.1",), "Gonarthrose"),
+        ("essentielle Hypertonie (i10.-)", ("I10",), "essentielle Hypertonie"),
+        ("Polyneuropathie G63.2*", ("G63.2",), "Polyneuropathie"),
+        ("Diabetes mit Nephropathie E11.20+", ("E11.20",), "Diabetes mit Nephropathie"),
+        ("ICD-10: K29.7 Gastritis", ("K29.7",), "Gastritis"),
+        ("N40 Prostatahyperplasie", ("N40",), "Prostatahyperplasie"),
+    ],
+)
+def test_a_code_in_the_line_is_given_and_taken_off(line, codes, core):
+    """A code stands in ``codes_given`` in capitals without mark, and no longer in the core."""
+    reading = understand(line)
+    assert reading.codes_given == codes
+    assert reading.core == core
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Vitamin B12 Mangel",
+        "Vit. B12-Mangel",
+        "Bandscheibenvorfall L4/5",
+        "Fraktur HWK C5/C6",
+        "Prolaps L45",
+        "Radikulopathie S1",
+        "Fraktur Th12",
+        "Kolonkarzinom T2 N0",
+        "Diabetes, HbA1c 8,1 %",
+        "Parvovirus B19 Infektion",
+        "HLA-B27 positive Spondylarthritis",
+        "Blutdruckkrise 210/110 mmHg",
+        "Coenzym Q10",
+    ],
+)
+def test_what_only_looks_like_a_code_is_left_alone(line):
+    """Vitamins, vertebrae, TNM, laboratory names and viruses are no ICD codes."""
+    assert understand(line).codes_given == ()
+
+
+def test_letters_behind_a_code_say_certainty_and_side():
+    """The wording "M16.1 V L" is a suspected diagnosis of the left side, whatever the order of the letters."""
+    for line in ("Coxarthrose M16.1 V L", "Coxarthrose M16.1 LV"):
+        reading = understand(line)
+        assert (reading.certainty, reading.laterality) == ("V", "L")
+        assert reading.codes_given == ("M16.1",)
+
+
+@pytest.mark.parametrize(
+    ("line", "certainty", "core"),
+    [
+        ("V.a. Appendizitis", "V", "Appendizitis"),
+        ("Verdacht auf eine Sarkoidose", "V", "Sarkoidose"),
+        ("zum Ausschluss einer Endokarditis", "V", "Endokarditis"),
+        ("Borreliose?", "V", "Borreliose"),
+        ("fragliche Epilepsie", "V", "Epilepsie"),
+        ("DD Zöliakie", "V", "Zöliakie"),
+        ("Malignom nicht auszuschließen", "V", "Malignom"),
+        ("Ausschluss einer Aortendissektion", "A", "Aortendissektion"),
+        ("Appendizitis ausgeschlossen", "A", "Appendizitis"),
+        ("Z. n. Pankreatitis", "Z", "Pankreatitis"),
+        ("St.p. Nephrektomie", "Z", "Nephrektomie"),
+        ("Zustand nach Meningitis", "Z", "Meningitis"),
+        ("gesicherte Sarkoidose", "G", "Sarkoidose"),
+        ("Sarkoidose", None, "Sarkoidose"),
+    ],
+)
+def test_certainty_words_are_read_and_taken_off(line, certainty, core):
+    """V, A, Z and G come from the words; nothing said is None."""
+    reading = understand(line)
+    assert (reading.certainty, reading.core) == (certainty, core)
+
+
+def test_certainty_inside_a_line_belongs_to_its_part():
+    """A suspicion behind "bei" does not make the diagnosis before it a suspected one."""
+    reading = understand("Hämoptysen bei V.a. Bronchialkarzinom")
+    assert reading.certainty is None
+    parts = {variant.text: variant.certainty for variant in reading.variants if variant.is_part}
+    assert parts == {"Hämoptysen": None, "Bronchialkarzinom": "V"}
+
+
+def test_an_excluded_part_is_not_matched():
+    """What is excluded behind a comma is neither core nor part; the rest is not excluded."""
+    reading = understand("Synkope, Lungenembolie ausgeschlossen")
+    assert (reading.core, reading.certainty) == ("Synkope", None)
+    assert not any("embolie" in text for text in texts(reading))
+
+
+def test_a_state_opens_both_readings():
+    """The wording "Z.n." tries the disease itself and the wordings of history and state codes."""
+    reading = understand("Z.n. Hepatitis B")
+    assert reading.core == "Hepatitis B"
+    assert "Zustand nach Hepatitis B" in texts(reading)
+    assert "Hepatitis B in der Eigenanamnese" in texts(reading)
+
+
+@pytest.mark.parametrize(
+    ("line", "side", "core"),
+    [
+        ("Omarthrose re.", "R", "Omarthrose"),
+        ("Omarthrose li", "L", "Omarthrose"),
+        ("linksseitige Pneumonie", "L", "Pneumonie"),
+        ("Leistenhernie bds.", "B", "Leistenhernie"),
+        ("Gonarthrose re > li", "B", "Gonarthrose"),
+        ("Gonarthrose rechts und links", "B", "Gonarthrose"),
+        ("LA: Glaukom", "L", "Glaukom"),
+        ("Katarakt BA", "B", "Katarakt"),
+        ("RA, seropositiv", None, "RA, seropositiv"),
+        ("Thrombus im linken Ventrikel", None, "Thrombus im linken Ventrikel"),
+        ("Rechtsherzinsuffizienz", None, "Rechtsherzinsuffizienz"),
+    ],
+)
+def test_side_words_are_read_and_taken_off_unless_they_are_anatomy(line, side, core):
+    """R, L, B; the letters of the eye only beside the eye; a left ventricle is no side."""
+    reading = understand(line)
+    assert (reading.laterality, reading.core) == (side, core)
+
+
+def test_both_sides_are_tried_in_words_where_siblings_differ_by_them():
+    """The wording "bds." also tries "beidseitig", as titles say it."""
+    assert "Coxarthrose, beidseitig" in texts(understand("Coxarthrose bds."))
+
+
+@pytest.mark.parametrize(
+    ("line", "core"),
+    [
+        ("3. Hypothyreose", "Hypothyreose"),
+        ("- Hypothyreose", "Hypothyreose"),
+        ("Nebendiagnosen: Hypothyreose", "Hypothyreose"),
+        ("Hypothyreose seit 2011", "Hypothyreose"),
+        ("Hypothyreose (ED 03/2015)", "Hypothyreose"),
+        ("Hypothyreose unter L-Thyroxin 75 µg", "Hypothyreose unter L-Thyroxin"),
+        ("Mammakarzinom pT1c pN0 M0 G2", "Mammakarzinom"),
+        ("Aortenstenose (KÖF 0,9 cm²)", "Aortenstenose"),
+        ("3. Grades Verbrennung", "3. Grades Verbrennung"),
+        ("V. Hirnnerv Neuralgie", "V. Hirnnerv Neuralgie"),
+        ("Apoplex, keine Residuen", "Apoplex"),
+    ],
+)
+def test_what_is_no_diagnosis_in_a_line_is_taken_off(line, core):
+    """Numbering, headings, dates, doses, measured values, TNM and a denying tail go; degrees stay."""
+    assert understand(line).core == core
+
+
+def test_two_diagnoses_in_a_line_are_tried_apart():
+    """Each part joined by "mit", "bei", "und" or a comma may have its own code."""
+    reading = understand("Hypothyreose und Vorhofflimmern bei Mitralinsuffizienz")
+    assert [v.text for v in reading.variants if v.is_part] == [
+        "Hypothyreose",
+        "Vorhofflimmern",
+        "Mitralinsuffizienz",
+    ]
+
+
+def test_a_shared_word_end_is_written_out():
+    """The wording "Knie- und Hüftprellung" is two bruises."""
+    parts = [v.text for v in understand("Knie- und Hüftprellung").variants if v.is_part]
+    assert parts == ["Knieprellung", "Hüftprellung"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("Bisoprolol 2,5 mg 1-0-0", "drug"),
+        ("Clopidogrel 75", "drug"),
+        ("Unbekanntin 20 mg tgl.", "drug"),
+        ("Hemikolektomie rechts", "procedure"),
+        ("Koloskopie", "procedure"),
+        ("pT3 pN1 M0 R0", "TNM"),
+        ("Kalium 3,1 mmol/l", "value"),
+        ("CRP 112 mg/l", "value"),
+        ("RR 145/90", "value"),
+        ("kein Hinweis auf Rezidiv", "negated"),
+        ("Fraktur nicht nachweisbar", "negated"),
+        ("Abdomen unauffällig", "normal"),
+        ("normale LV-Funktion", "normal"),
+        ("Diagnosen:", "remark"),
+        ("---", "no word"),
+    ],
+)
+def test_a_line_without_a_diagnosis_says_why(line, reason):
+    """Drugs, procedures, TNM, laboratory values, normal and negated findings are no diagnoses."""
+    assert reason in (understand(line).no_diagnosis or "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Z.n. Hemikolektomie",
+        "Wundinfektion nach Hemikolektomie",
+        "Cholezystektomie bei Cholezystitis",
+        "Z90.4 Splenektomie",
+        "Hypokaliämie",
+        "erhöhtes CRP",
+        "Diabetes mellitus ohne Komplikationen",
+        "Paralyse",
+        "Rheumatoide Arthritis, RF negativ",
+        "Ibuprofenunverträglichkeit",
+        "Digitalisintoxikation",
+        "Normaldruckhydrozephalus",
+        "Struma, Euthyreose",
+        "Ausschluss einer Sepsis",
+    ],
+)
+def test_a_diagnosis_is_not_taken_for_something_else(line):
+    """States, complications and diseases beside a procedure, drug or laboratory word stay diagnoses."""
+    assert understand(line).no_diagnosis is None
+
+
+def test_the_core_falls_back_where_stripping_leaves_nothing():
+    """A line that is only a code or only cue words keeps its text."""
+    assert understand("I10.90 G").core == "I10.90 G"
+    assert understand("V.a.").core == "V.a."
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text(max_size=120))
+def test_any_text_is_read_without_an_error(text):
+    """No text raises; the original is kept; a text with a letter keeps a core with a letter."""
+    reading = understand(text)
+    assert reading.original == text
+    if any(char.isalpha() for char in text):
+        assert reading.core.strip()
+
+
+WORDS = st.sampled_from(
+    [
+        "V.a.", "Z.n.", "DD", "?", "bds.", "re.", "li.", "RA:", "mit", "bei", "und", ",", ";", "/", "-",
+        "(", ")", "[", "]", "KHK", "MS", "HWI", "Ca", "I10", "E11.9", "G", "kein", "ausgeschlossen",
+        "seit", "2015", "5", "mg", "pT2", "N0", "Grad", "II", "NYHA", "III", "Child", "C", "3.", "SSW",
+        "Hernie", "Leber-", "Lungenmetastasen", "Zucker", "vor", "2", "Jahren", "°", "%", "BMI", "34",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=14).map(" ".join))
+def test_any_mix_of_cues_is_read_without_an_error(text):
+    """Cue words in any order leave a core, weights between 0 and 1, and no variant equal to the core."""
+    reading = understand(text)
+    assert reading.core.strip()
+    for variant in reading.variants:
+        assert 0 < variant.weight <= 1
+        assert variant.text.strip()
+        assert variant.text.casefold() != reading.core.casefold()

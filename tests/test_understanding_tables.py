@@ -1,0 +1,259 @@
+"""The tables of the understanding: degrees, abbreviations, synonyms, mined pairs, broken rows."""
+
+import shutil
+
+import pytest
+
+from alpha_id_runtime.errors import ConfigError
+from alpha_id_runtime.understanding import check_scales, mine_abbreviations, understand
+from alpha_id_runtime.understanding.abbreviations import load_abbreviations
+from alpha_id_runtime.understanding.cues import load_cues
+from alpha_id_runtime.understanding.scales import load_scales
+from alpha_id_runtime.understanding.synonyms import load_synonyms
+from alpha_id_runtime.understanding.tables import TABLES, read_table
+from tests.reference import SHARED, needs_shared
+
+
+def degrees(line: str) -> list[tuple[str, tuple[str, ...], str, bool]]:
+    """Return the degrees of a line as plain tuples."""
+    return [(d.scale, d.codes, d.decides, d.as_complement) for d in understand(line).degrees]
+
+
+@pytest.mark.parametrize(
+    ("line", "codes", "decides"),
+    [
+        ("Linksherzinsuffizienz NYHA III", ("I50.13",), "one"),
+        ("Herzinsuffizienz NYHA III", ("I50.13",), "several"),
+        ("Rechtsherzinsuffizienz NYHA II", ("I50.03",), "one"),
+        ("chronische Nierenkrankheit Stadium 3b", ("N18.3",), "one"),
+        ("CNI, eGFR 22 ml/min", ("N18.4",), "one"),
+        ("GFR < 15 bei chron. Niereninsuffizienz", ("N18.5",), "one"),
+        ("COPD, FEV1 48 %", ("J44.?1",), "one"),
+        ("COPD GOLD I", ("J44.?3",), "one"),
+        ("COPD GOLD 2", ("J44.?2", "J44.?3"), "several"),
+        ("pAVK IIa", ("I70.21",), "one"),
+        ("pAVK Stadium II nach Fontaine", ("I70.21", "I70.22"), "several"),
+        ("pAVK IV mit Gangrän D2", ("I70.25",), "one"),
+        ("Adipositas, BMI 52", ("E66.?7",), "one"),
+        ("Adipositas Grad II", ("E66.?1",), "one"),
+        ("Asthma, teilweise kontrolliert, schwer", ("J45.?4",), "one"),
+        ("mildes Asthma bronchiale", (), "none"),
+        ("mittelschwere depressive Episode", ("F32.1",), "one"),
+        ("rezidivierende depressive Störung, schwere Episode", ("F33.2",), "one"),
+        ("schwere Intelligenzminderung", ("F72.9",), "one"),
+        ("Demenz, mittelschwer", (), "none"),
+        ("Dekubitus 4. Grades Ferse", ("L89.3?",), "one"),
+        ("drittgradige Hämorrhoiden", ("K64.2",), "one"),
+        ("AV-Block I°", ("I44.0",), "one"),
+        ("Verbrennung 3. Grades Unterarm", ("T20.3", "T21.3?", "T22.3?", "T23.3", "T24.3", "T25.3"), "one"),
+        ("Leberzirrhose Child B", ("K74.71",), "one"),
+        ("hepatische Enzephalopathie Grad III", ("K72.73",), "one"),
+        ("34. SSW", ("O09.4",), "one"),
+        ("Schwangerschaft 33+2", ("O09.4",), "one"),
+        ("20. SSW", ("O09.2",), "one"),
+        ("SSW 20+0", ("O09.3",), "one"),
+        ("Z.n. Myokardinfarkt vor 1 1/2 Jahren", ("I25.22",), "one"),
+        ("Herzinfarkt vor 6 Wochen", ("I25.20",), "one"),
+        ("Herzinfarkt vor 4 Monaten", ("I25.21",), "one"),
+        ("NSTEMI Typ 2", ("I21.41",), "one"),
+        ("KHK, Zweigefäßerkrankung", ("I25.12",), "one"),
+        ("Angina pectoris CCS II", (), "none"),
+        ("Prostatakarzinom Gleason 7", (), "none"),
+    ],
+)
+def test_a_degree_said_decides_what_the_scale_says(line, codes, decides):
+    """Each scale of the classification: one code, several or none."""
+    assert [(c, d) for _, c, d, _ in degrees(line)] == [(codes, decides)]
+
+
+@pytest.mark.parametrize(
+    "line", ["Herzinsuffizienz", "COPD", "Adipositas", "Dekubitus", "chronische Niereninsuffizienz"]
+)
+def test_a_degree_not_said_is_not_invented(line):
+    """No degree word, no degree."""
+    assert degrees(line) == []
+
+
+def test_a_degree_with_a_code_of_its_own_is_a_complement():
+    """Child-Pugh stands beside the cirrhosis; the disease is also tried without it."""
+    reading = understand("Leberzirrhose Child C")
+    assert reading.degrees[0].as_complement
+    assert ("Leberzirrhose", "without degree") in [(v.text, v.how) for v in reading.variants]
+
+
+def test_a_degree_knows_its_codes_and_the_sibling_without():
+    """``fits``, ``is_unsaid`` and ``applies_to`` read the question marks of the table."""
+    degree = understand("COPD, FEV1 48 %").degrees[0]
+    assert degree.fits("J44.11")
+    assert not degree.fits("J44.12")
+    assert degree.is_unsaid("J44.99")
+    assert degree.applies_to("J44.09")
+    assert not degree.applies_to("J45.99")
+
+
+def test_scales_are_checked_against_titles():
+    """A missing code and a title that says something else are both named, with the row."""
+    problems = check_scales({"I50.13": "Linksherzinsuffizienz: Ohne Beschwerden"}.get)
+    assert any("no code N18.3" in problem for problem in problems)
+    assert any(p.startswith("scales.tsv, line") and "I50.13 is titled" in p for p in problems)
+
+
+@needs_shared
+@pytest.mark.full
+def test_all_scales_agree_with_the_official_titles():
+    """Every code and title of the scales stands in the official metadata of 2025."""
+    lines = (SHARED / "oracle" / "icd10gm2025syst_kodes.txt").read_text(encoding="utf-8").splitlines()
+    titles = {fields[6]: fields[8] for fields in (line.split(";") for line in lines)}
+    assert check_scales(titles.get) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("ADHS", "Aufmerksamkeitsdefizit-Hyperaktivitätsstörung"),
+        ("chron. Bronchitis", "chronische Bronchitis"),
+        ("KHK", "koronare Herzkrankheit"),
+        ("khk", "koronare Herzkrankheit"),
+        ("Magen-Ca", "Magenkarzinom"),
+        ("KolonCa", "Kolonkarzinom"),
+        ("Niereninsuff.", "Niereninsuffizienz"),
+        ("M. Bechterew", "Spondylitis ankylosans"),
+        ("E.coli Sepsis", "Escherichia coli Sepsis"),
+        ("Fil. pulm.", "Lungenmetastasen"),
+        ("MS mit Schub", "Multiple Sklerose mit Schub"),
+        ("MS und AI", "Mitralklappenstenose und Aortenklappeninsuffizienz"),
+        ("fieberhafter HWI", "fieberhafter Harnwegsinfekt"),
+        ("HWI, Stent RCA", "Hinterwandinfarkt, Stent rechte Koronararterie"),
+    ],
+)
+def test_an_abbreviation_is_written_out_first(line, written):
+    """The other words of the line settle an ambiguous one."""
+    first = next(v for v in understand(line).variants if v.how == "abbreviation")
+    assert first.text == written
+    assert first.weight > 0.9
+
+
+def test_an_unsettled_abbreviation_gives_all_its_readings():
+    """Alone, "HWI" may be either."""
+    readings = [v.text for v in understand("HWI").variants if v.how == "abbreviation"]
+    assert readings == ["Harnwegsinfekt", "Hinterwandinfarkt"]
+
+
+def test_case_matters_where_the_table_says_so():
+    """The short form "MS" is written out, "ms" is not."""
+    assert understand("MS").variants
+    assert not understand("ms").variants
+
+
+def test_mined_abbreviations_are_used_where_the_table_knows_none():
+    """A short form that the corpus explains is written out."""
+    mined = mine_abbreviations(["Syndrom mit XQZ [Xerotische Quaddelzelle]"])
+    assert [v.text for v in understand("XQZ", mined).variants] == ["Xerotische Quaddelzelle"]
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("Zucker", "Diabetes mellitus"),
+        ("Herzschwäche", "Herzinsuffizienz"),
+        ("Raucherin", "Nikotinabhängigkeit"),
+        ("Wasser in den Beinen", "Beinödem"),
+        ("Schlüsselbeinbruch", "Klavikulafraktur"),
+        ("Speichenbruch", "Radiusfraktur"),
+        ("Nabelbruch", "Nabelhernie"),
+        ("Coxarthrose", "koxarthrose"),
+        ("Clavicula-Fraktur", "klavikula-fraktur"),
+        ("Gallensteine", "Cholelithiasis"),
+        ("jugendlicher Diabetes", "Diabetes mellitus Typ 1"),
+    ],
+)
+def test_lay_words_and_spellings_are_also_tried_as_terms(line, meant):
+    """Lay word, compound or spelling: the term of the field is among the texts to try."""
+    assert meant in [v.text for v in understand(line).variants]
+
+
+@pytest.mark.parametrize("line", ["Schwangerschaftsabbruch", "Zahnstein", "Diabetes mellitus Typ 2"])
+def test_a_kept_word_is_not_taken_apart(line):
+    """An Abbruch is no Fraktur, a Zahnstein no Lithiasis, and what is said is not said twice."""
+    found = " ".join(v.text for v in understand(line).variants)
+    assert "fraktur" not in found
+    assert "lithiasis" not in found
+    assert "mellitus mellitus" not in found
+
+
+def test_pairs_in_brackets_are_mined_both_ways_if_the_letters_fit():
+    """Short before long, long before short; letters out of order or plain words are refused."""
+    pairs = mine_abbreviations(
+        [
+            "ZKM [Zufällige Knochenmarkreaktion]",
+            "Schwere akute Testkrankheit [SAT]",
+            "ABC [Ganz etwas anderes]",
+            "Stimmlippe [Stimmband]",
+            "Larynx-QTP [Quer treibende Partikel]",
+            "ohne Klammer",
+        ]
+    )
+    assert pairs == {
+        "ZKM": ("Zufällige Knochenmarkreaktion",),
+        "SAT": ("Schwere akute Testkrankheit",),
+        "QTP": ("Quer treibende Partikel",),
+    }
+
+
+@needs_shared
+@pytest.mark.full
+def test_the_full_corpus_yields_hundreds_of_pairs():
+    """The full-size corpus explains more than 500 of its own abbreviations."""
+    path = SHARED / "full" / "icd10gm2023_alphaidse_edvtxt_20220930.txt"
+    pairs = mine_abbreviations(line.split("|")[7] for line in path.read_text(encoding="utf-8").splitlines())
+    assert len(pairs) > 500
+    assert "Koronare Herzkrankheit" in pairs["KHK"]
+
+
+def test_the_tables_are_as_large_as_promised():
+    """400 abbreviations or more, 300 synonyms or more, ambiguous short forms among them."""
+    rows = read_table("abbreviations.tsv", ("short", "case", "long", "context", "join", "field"))
+    shorts = [row["short"] for row in rows]
+    assert len(set(shorts)) >= 400
+    assert len(shorts) - len(set(shorts)) >= 30
+    assert len(read_table("synonyms.tsv", ("said", "means", "kind", "way", "where"))) >= 300
+
+
+@pytest.mark.parametrize(
+    ("table", "load", "line", "says"),
+    [
+        (
+            "abbreviations.tsv",
+            load_abbreviations,
+            "KHK\tsometimes\tx\t\t\t",
+            "'case' must be one of exact, any",
+        ),
+        ("abbreviations.tsv", load_abbreviations, "KHK\tany", "6 cells expected, 2 found"),
+        ("synonyms.tsv", load_synonyms, "Zucker\t\tlay\tto\tword", "'means' must not be empty"),
+        ("cues.tsv", load_cues, "side\tR\t(re\t", "not a regular expression"),
+        ("scales.tsv", load_scales, "NYHA\t5\tlow\t\tI50.9\tone\t", "'low' must be a number"),
+        ("scales.tsv", load_scales, "NYHA\t5\t\t\t\tone\t", "codes must be given"),
+        (
+            "scale_patterns.tsv",
+            load_scales,
+            "Apgar\tapgar\t\t\tapgar {V}\t\tP21\t\tdigit",
+            "no row in scales.tsv",
+        ),
+    ],
+)
+def test_a_broken_row_is_named_with_file_and_line(tmp_path, table, load, line, says):
+    """A ConfigError tells the file, the line and what is wrong with it."""
+    folder = tmp_path / "tables"
+    shutil.copytree(TABLES, folder)
+    count = (folder / table).read_text(encoding="utf-8").rstrip("\n").count("\n") + 1
+    text = (folder / table).read_text(encoding="utf-8").rstrip("\n")
+    (folder / table).write_text(f"{text}\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"{table}, line {count + 1}: ") as caught:
+        load(folder)
+    assert says in str(caught.value)
+
+
+def test_a_missing_table_is_named(tmp_path):
+    """Without its file the error names the table and the cure."""
+    with pytest.raises(ConfigError, match=r"synonyms\.tsv cannot be read"):
+        load_synonyms(tmp_path)
