@@ -101,6 +101,11 @@ class StorageLayout:
         return self.root / "assets" / "encoder_holdout"
 
     @property
+    def held_out_encoders(self) -> Path:
+        """Encoders trained without the held-out entries of an evaluation, one folder a fingerprint."""
+        return self.root / "assets" / "encoders_held_out"
+
+    @property
     def tantivy(self) -> Path:
         """Asset ``tantivy_index`` (folder)."""
         return self.root / "assets" / "tantivy_index"
