@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import argparse
 
     from alpha_id_assets.building import Step
+    from alpha_id_assets.gate import Estimate
+
+_BAR = 30
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,18 +25,45 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the builder's own dependencies are not installed.
     """
     try:
-        from alpha_id_assets import building  # noqa: PLC0415 -- heavy, and not installed on a query machine
+        # Heavy, and not installed on a machine that only answers.
+        from alpha_id_assets import building, full_build  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(
             f"Building needs the extra [assets] ({error.name} is missing): pip install 'alpha-id[assets]'"
         ) from error
     config = resolved_config(options).config
-    building.build_lexical(StorageLayout(config.storage), config, _report)
+    storage = StorageLayout(config.storage)
+    told = full_build.Told(_step, _estimate, _progress)
+    if options.sample is not None:
+        full_build.build_sample(storage, config, options.sample, told)
+    elif options.full:
+        confirmation = full_build.Confirmation(options.limit_euros, options.limit_tokens)
+        full_build.build_full(storage, config, told, confirmation if options.confirm else None)
+    else:
+        building.build_lexical(storage, config, _step)
     return 0
 
 
-def _report(step: Step) -> None:
+def _step(step: Step) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in step.counts.items())
     sys.stderr.write(f"{step.name:<18} {step.seconds:6.1f} s  {counts}\n")
     for warning in step.warnings:
         sys.stderr.write(f"{'':<18} warning: {warning}\n")
+
+
+def _estimate(wanted: Estimate) -> None:
+    price = "an unknown price" if wanted.euros is None else f"{wanted.euros:.2f} euros"
+    sys.stderr.write(
+        f"{'full run':<18} {wanted.phrases:,} phrases, {wanted.cached:,} of them cached; to embed: "
+        f"{wanted.missing:,}, about {wanted.tokens:,} tokens, {price}\n"
+    )
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """Draw a bar in a terminal; elsewhere say nothing, the finished step does."""
+    if not sys.stderr.isatty() or not total:
+        return
+    filled = _BAR * done // total
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\r{what:<18} [{'#' * filled}{'.' * (_BAR - filled)}] {done:,}/{total:,}{end}")
+    sys.stderr.flush()

@@ -18,6 +18,8 @@ FLAGS = {
     "data": "data",
     "storage": "storage",
     "mode": "mode",
+    "provider": "provider",
+    "reranker": "reranker",
     "top": "top",
     "billable_only": "filter.billable_only",
     "sector": "filter.sector",
@@ -33,6 +35,14 @@ FLAGS = {
     "edition": "build.edition",
     "tolerance": "build.tolerance",
 }
+
+INDEX_EXAMPLES = """examples:
+  alpha-id index build                  # mode C: ten seconds at full size
+  alpha-id index build --full           # and mode A, with the built-in encoder: offline and free
+  alpha-id index build --data /path/to/bfarm --edition 2026
+  alpha-id index build --sample 50 --provider hub
+  alpha-id index build --full --provider hub --confirm --limit-euros 2
+"""
 
 SUGGEST_EXAMPLES = """examples:
   alpha-id suggest diagnoses.txt
@@ -147,8 +157,27 @@ def _index(commands: Any) -> None:
         index.add_subparsers(metavar="build", required=True),
         "build",
         "index",
-        "Build and publish from the files in data/ (the shipped sample where none lie there).",
-        "examples:\n  alpha-id index build\n  alpha-id index build --data /path/to/bfarm --edition 2026\n",
+        "Build and publish from the files in data/ (the shipped sample where none lie there), for mode C; "
+        "with --full also the vectors of mode A.",
+        INDEX_EXAMPLES,
+    )
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument(
+        "--sample",
+        type=_positive,
+        metavar="N",
+        help="smoke-test the provider with N phrases, estimate the rest",
+    )
+    extent.add_argument("--full", action="store_true", help="embed what is missing and publish for mode A")
+    parser.add_argument("--confirm", action="store_true", help="say yes to what --full costs")
+    parser.add_argument(
+        "--limit-euros", type=float, metavar="X", help="most to spend (default: the estimate)"
+    )
+    parser.add_argument(
+        "--limit-tokens", type=_positive, metavar="N", help="likewise, where no price is known"
+    )
+    parser.add_argument(
+        "--provider", choices=["builtin", "hub"], help="who makes the vectors (default builtin)"
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="source files (default: data/)")
     parser.add_argument("--edition", type=_positive, metavar="YEAR", help="default: the newest in force")
