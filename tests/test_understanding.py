@@ -54,7 +54,7 @@ def test_what_only_looks_like_a_code_is_left_alone(line):
 
 
 def test_letters_behind_a_code_say_certainty_and_side():
-    """The wording "M16.1 V L" is a suspected diagnosis of the left side, whatever the order of the letters."""
+    """The letters in "M16.1 V L" say suspected and left, in whatever order."""
     for line in ("Coxarthrose M16.1 V L", "Coxarthrose M16.1 LV"):
         reading = understand(line)
         assert (reading.certainty, reading.laterality) == ("V", "L")

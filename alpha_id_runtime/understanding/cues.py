@@ -36,6 +36,8 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILLER = re.compile(
     r"\b(?:seit|am|im|vom|bis|ab|zuletzt|aktuell|derzeit|uhr|und|ca|etwa|von|unter|mit)\b|[\W\d_]"
 )
+# These reasons hold although a disease is named: "kein Hinweis auf Pneumonie".
+_EVEN_IF_ILL = ("negated finding", "value", "no diagnosis")
 _SEVERAL = re.compile(r"[,;]\s|\bDD\b")
 _SEGMENT = re.compile(r"\s*(?:[,;](?!\d)|\s[-–/]\s|\s(?:und|sowie|u\.)\s)\s*")
 
@@ -203,8 +205,14 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     whole = _reason(text, certainty)
     if whole or certainty == "Z":
         return whole
-    reasons = [_reason(part, certainty) for part in _SEGMENT.split(text) if _WORD.search(part)]
-    return reasons[0] if reasons and all(reasons) else None
+    first: str | None = None
+    for part in _SEGMENT.split(text):
+        if _WORD.search(part) and part != text:
+            reason = _reason(part, certainty)
+            if reason is None:
+                return None
+            first = first or reason
+    return first
 
 
 def _reason(text: str, certainty: Certainty | None) -> str | None:
@@ -214,9 +222,7 @@ def _reason(text: str, certainty: Certainty | None) -> str | None:
         return "no word in the line"
     ill = cues.any_of["disease"].search(lowered) is not None
     for reason, pattern in cues.whole:
-        if pattern.fullmatch(lowered) and (
-            not ill or reason.endswith(("negated finding", "value", "no diagnosis"))
-        ):
+        if (not ill or reason.endswith(_EVEN_IF_ILL)) and pattern.fullmatch(lowered):
             return reason
     if certainty != "Z" and _is_procedure(lowered, cues):
         return cues.procedure_reason

@@ -73,10 +73,9 @@ def take_codes(text: str) -> Given:
 
 
 def _is_code(text: str, match: re.Match[str]) -> bool:
-    if match["category"][0] in "pq" and _CHROMOSOME.search(text):
-        return False
     before, after = text[: match.start()], text[match.end() :]
-    if _NOT_BEFORE.search(before) or _VITAMIN.match(after):
+    chromosome = match["category"][0] in "pq" and _CHROMOSOME.search(text)
+    if chromosome or _NOT_BEFORE.search(before) or _VITAMIN.match(after):
         return False
     if match["rest"]:
         return True
