@@ -166,7 +166,8 @@ class VectorParts:
 def find_vector_parts(storage: StorageLayout, config: Config) -> VectorParts | None:
     """Return what a build of the present corpus can take of the vectors; None where that is nothing.
 
-    None (no vectors, of another corpus or provider, damaged) is no fault: such a build is published lexical-only and gains vectors by a later publish.
+    None (no vectors, of another corpus or provider, damaged) is no fault: such a build is published
+    lexical-only and gains vectors by a later publish.
     """
     try:
         target = find_target(storage, config)

@@ -1,4 +1,4 @@
-"""The only assembly of the Dagster code location: assets, checks, jobs, and the resource they share.
+"""The only assembly of the Dagster code location: assets, checks, jobs, sensors, and the resource they share.
 
 Holds: ``assemble``, a pure function with overrides for tests, and ``defs``, which Dagster loads. Refuses: any
 asset, check or setting of its own.
@@ -6,15 +6,12 @@ asset, check or setting of its own.
 
 import dagster as dg
 
-from alpha_id_assets.assets import lexical
+from alpha_id_assets.assets import embedding, lexical, publishing
+from alpha_id_assets.checks import embedding as embedding_checks
 from alpha_id_assets.checks import lexical as lexical_checks
+from alpha_id_assets.jobs import JOBS
 from alpha_id_assets.resources import AlphaIdResource
-
-lexical_build = dg.define_asset_job(
-    "lexical_build",
-    selection=dg.AssetSelection.assets(*lexical.ASSETS),
-    description="All that mode C needs, from the files in the data folder to a published build.",
-)
+from alpha_id_assets.sensors import SENSORS
 
 
 def assemble(*, alpha_id: AlphaIdResource | None = None) -> dg.Definitions:
@@ -24,9 +21,10 @@ def assemble(*, alpha_id: AlphaIdResource | None = None) -> dg.Definitions:
         alpha_id: the resource to use instead of the one that goes by file and environment.
     """
     return dg.Definitions(
-        assets=lexical.ASSETS,
-        asset_checks=lexical_checks.CHECKS,
-        jobs=[lexical_build],
+        assets=[*lexical.ASSETS, *embedding.ASSETS, *publishing.ASSETS],
+        asset_checks=[*lexical_checks.CHECKS, *embedding_checks.CHECKS],
+        jobs=JOBS,
+        sensors=SENSORS,
         resources={"alpha_id": alpha_id or AlphaIdResource()},
         # Steps are few and share files: one process starts in a second, one a step would take seconds each.
         executor=dg.in_process_executor,

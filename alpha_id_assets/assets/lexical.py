@@ -1,7 +1,7 @@
-"""The assets that mode C needs, from BfArM's files to a published build.
+"""The assets that mode C needs, from BfArM's files to the lexical index.
 
-Holds: five assets named as their artefacts in storage. Refuses: parsing, joining, indexing and publishing
-(``building`` and what it calls). Explained in ``docs/``: the asset graph.
+Holds: four assets named as their artefacts in storage. Refuses: parsing, joining and indexing (``building``
+and what it calls). Explained in ``docs/``: the asset graph.
 """
 
 from typing import Any
@@ -10,12 +10,11 @@ import dagster as dg
 import polars as pl
 
 from alpha_id_assets.assets.reporting import TEAM, failing_in_words, materialised
-from alpha_id_assets.building import make_corpus, make_entries, make_icd_meta, make_published, make_tantivy
-from alpha_id_assets.publishing import published_manifests
+from alpha_id_assets.building import make_corpus, make_entries, make_icd_meta, make_tantivy
 from alpha_id_assets.resources import AlphaIdResource
 from alpha_id_assets.tables import read_table
 
-SOURCES, CORPUS, INDICES, PUBLISHING = "sources", "corpus", "indices", "publishing"
+SOURCES, CORPUS, INDICES = "sources", "corpus", "indices"
 
 
 @dg.asset(group_name=SOURCES, owners=TEAM, kinds={"parquet", "polars"})
@@ -71,35 +70,4 @@ def tantivy_index(alpha_id: AlphaIdResource) -> dg.MaterializeResult[Any]:
         )
 
 
-@dg.asset(
-    group_name=PUBLISHING,
-    owners=TEAM,
-    kinds={"json"},
-    deps=[alpha_id_entries, icd_meta, corpus_phrases, tantivy_index],
-)
-def published_index(alpha_id: AlphaIdResource) -> dg.MaterializeResult[Any]:
-    """The build that answers: verified once more, swapped in; the last three are kept."""
-    with failing_in_words():
-        storage = alpha_id.storage()
-        step = make_published(storage, alpha_id.config())
-        kept = [
-            {
-                "build": manifest.build_id,
-                "created": manifest.created,
-                "alpha_id": manifest.alpha_id.edition,
-                "claml": manifest.claml.edition,
-                "phrases": manifest.counts["phrases"],
-                "vectors": manifest.fingerprint or "none: lexical-only",
-            }
-            for manifest in published_manifests(storage)
-        ]
-        extra = {
-            "build_id": step.details["build_id"],
-            "alpha_id_source": step.details["alpha_id"]["name"],
-            "claml_source": step.details["claml"]["name"],
-            "vectors": step.details["fingerprint"] or "none: lexical-only",
-        }
-        return materialised(step, extra, preview=pl.DataFrame(kept))
-
-
-ASSETS = [alpha_id_entries, icd_meta, corpus_phrases, tantivy_index, published_index]
+ASSETS = [alpha_id_entries, icd_meta, corpus_phrases, tantivy_index]

@@ -6,8 +6,9 @@ Holds: which rule is shown at which asset, and whether it blocks. Refuses: rules
 import dagster as dg
 
 from alpha_id_assets.assets.lexical import alpha_id_entries, corpus_phrases, icd_meta, tantivy_index
-from alpha_id_assets.assets.reporting import failing_in_words, say
+from alpha_id_assets.assets.reporting import failing_in_words
 from alpha_id_assets.checks import rules
+from alpha_id_assets.checks.results import shown
 from alpha_id_assets.resources import AlphaIdResource
 from alpha_id_assets.tables import read_note, read_table
 
@@ -16,7 +17,7 @@ from alpha_id_assets.tables import read_note, read_table
 def unique_alpha_ids(alpha_id: AlphaIdResource) -> dg.AssetCheckResult:
     """An Alpha-ID names one entry of an edition."""
     with failing_in_words():
-        return _result("unique_alpha_ids", rules.unique_alpha_ids(read_table(alpha_id.storage().entries)))
+        return shown("unique_alpha_ids", rules.unique_alpha_ids(read_table(alpha_id.storage().entries)))
 
 
 @dg.asset_check(asset=alpha_id_entries, blocking=True)
@@ -24,7 +25,7 @@ def entries_near_edition_before(alpha_id: AlphaIdResource) -> dg.AssetCheckResul
     """The number of entries lies near the one of the edition before."""
     with failing_in_words():
         verdict = rules.entries_in_band(alpha_id.storage(), alpha_id.config())
-        return _result("entries_near_edition_before", verdict)
+        return shown("entries_near_edition_before", verdict)
 
 
 @dg.asset_check(asset=icd_meta, blocking=True)
@@ -32,7 +33,7 @@ def codes_near_edition_before(alpha_id: AlphaIdResource) -> dg.AssetCheckResult:
     """The number of codes lies near the one of the edition before."""
     with failing_in_words():
         verdict = rules.codes_in_band(alpha_id.storage(), alpha_id.config())
-        return _result("codes_near_edition_before", verdict)
+        return shown("codes_near_edition_before", verdict)
 
 
 @dg.asset_check(asset=corpus_phrases, blocking=True)
@@ -40,7 +41,7 @@ def phrases_near_edition_before(alpha_id: AlphaIdResource) -> dg.AssetCheckResul
     """The number of phrases lies near the one of the editions before."""
     with failing_in_words():
         verdict = rules.phrases_in_band(alpha_id.storage(), alpha_id.config())
-        return _result("phrases_near_edition_before", verdict)
+        return shown("phrases_near_edition_before", verdict)
 
 
 @dg.asset_check(asset=corpus_phrases)
@@ -49,7 +50,7 @@ def codes_known_to_claml(alpha_id: AlphaIdResource) -> dg.AssetCheckResult:
     with failing_in_words():
         storage = alpha_id.storage()
         report = read_note(storage, storage.corpus_phrases)["report"]
-        return _result("codes_known_to_claml", rules.codes_known(report), dg.AssetCheckSeverity.WARN)
+        return shown("codes_known_to_claml", rules.codes_known(report), dg.AssetCheckSeverity.WARN)
 
 
 @dg.asset_check(asset=tantivy_index, blocking=True)
@@ -58,7 +59,7 @@ def index_counts_all_phrases(alpha_id: AlphaIdResource) -> dg.AssetCheckResult:
     with failing_in_words():
         storage = alpha_id.storage()
         phrases = read_table(storage.corpus_phrases).height
-        return _result("index_counts_all_phrases", rules.index_counts_all(storage.tantivy, phrases))
+        return shown("index_counts_all_phrases", rules.index_counts_all(storage.tantivy, phrases))
 
 
 @dg.asset_check(asset=tantivy_index, blocking=True)
@@ -67,18 +68,7 @@ def phrases_find_themselves(alpha_id: AlphaIdResource) -> dg.AssetCheckResult:
     with failing_in_words():
         storage = alpha_id.storage()
         norms = read_table(storage.corpus_phrases)["norm"].to_list()
-        return _result("phrases_find_themselves", rules.phrases_find_themselves(storage.tantivy, norms))
-
-
-def _result(
-    name: str, verdict: rules.Verdict, severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
-) -> dg.AssetCheckResult:
-    if not verdict.passed:
-        failed = severity == dg.AssetCheckSeverity.ERROR
-        say(f"{'alpha-id: check failed' if failed else 'warning'}: {name}: {verdict.words}")
-    return dg.AssetCheckResult(
-        passed=verdict.passed, severity=severity, description=verdict.words, metadata=verdict.details
-    )
+        return shown("phrases_find_themselves", rules.phrases_find_themselves(storage.tantivy, norms))
 
 
 CHECKS = [
