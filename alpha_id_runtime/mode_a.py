@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class ModeA:
     semantic: Semantic | None = None
     _fusion: FusionReranker | None = field(default=None, init=False)
     _hub: HubClient | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Rerank by the hub that the given vectors are of, so that all its requests are counted."""
+        if self.semantic is not None and self.config.provider == "hub":
+            self._hub = cast("HubClient", self.semantic.provider)
 
     def rank(self, tasks: Sequence[Task], lexical: Sequence[RankedRows]) -> Outcome:
         """Return the ranking of all tasks; never raises for anything a provider or its vectors can do."""

@@ -62,7 +62,7 @@ class Suggester:
         """Take an opened build; ``open`` is the usual way. ``semantic`` stands in for the build's vectors."""
         self.build = build
         self.config = config
-        self._semantic = semantic
+        self.semantic = semantic
         self._filters: dict[Filter, CodeFilter] = {}
         self._mode_a: ModeA | None = None
 
@@ -126,7 +126,7 @@ class Suggester:
         if self._mode_a is None:
             from alpha_id_runtime.mode_a import ModeA  # noqa: PLC0415 -- mode C must not load it
 
-            self._mode_a = ModeA(self.build, self.config, self._semantic)
+            self._mode_a = ModeA(self.build, self.config, self.semantic)
         return self._mode_a.rank(tasks, lexical)
 
     def _answer(
