@@ -52,6 +52,13 @@ SUGGEST_EXAMPLES = """examples:
 """
 
 
+EVAL_EXAMPLES = """examples:
+  alpha-id eval --mode both --holdout --seed 7
+  alpha-id eval --mode c --cases 300 --json > figures.json
+  alpha-id eval --mode c --cases 0 --gold coded_phrases.tsv
+"""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of ``alpha-id``; each command sets ``run``."""
     parser = argparse.ArgumentParser(
@@ -65,6 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     _info(commands)
     _config(commands)
     _index(commands)
+    _eval(commands)
     return parser
 
 
@@ -184,8 +192,52 @@ def _index(commands: Any) -> None:
     parser.add_argument("--tolerance", type=int, metavar="N", help="malformed rows to leave out (default 0)")
 
 
+def _eval(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "eval",
+        "eval",
+        "Measure the published build: recall with intervals, on cases drawn by seed and on gold lists.",
+        EVAL_EXAMPLES,
+    )
+    parser.add_argument(
+        "--mode",
+        dest="modes",
+        choices=["c", "a", "both"],
+        help="default: both, c where the build holds no vectors",
+    )
+    parser.add_argument(
+        "--cases", type=_count, default=1500, metavar="N", help="cases of each kind (default 1500)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="S", help="the same seed, the same figures (default 1)"
+    )
+    parser.add_argument(
+        "--holdout",
+        action="store_true",
+        help="the leading figures: entries taken out of index and training (mode A trains anew, minutes)",
+    )
+    parser.add_argument(
+        "--gold",
+        type=Path,
+        metavar="PATH",
+        help="gold lists: .jsonl, a folder of them, or a TSV of phrase and code (default: data/gold)",
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="where the page goes (default: storage/reports/)"
+    )
+    _output(parser)
+
+
 def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
 
 
 def _positive(text: str) -> int:
