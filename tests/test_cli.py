@@ -251,7 +251,8 @@ def test_filters_are_options(sample_storage: Path) -> None:
     """All of them together; sex and age, too."""
     plain = answer(
         "suggest", "--billable-only", "--sector", "ambulant", "--valid-only", "--chapters", "C,9",
-        "--exclude-exotic", "--content-only", "--sex", "w", "--age", "45", "--strict", "--storage", sample_storage,
+        "--exclude-exotic", "--content-only", "--sex", "w", "--age", "45", "--strict",
+        "--storage", sample_storage,
         stdin="Prostatakarzinom\nMammakarzinom\nHypertonie\nAsiatische Cholera",
     )  # fmt: skip
     codes = _codes(plain)
