@@ -1,0 +1,100 @@
+"""The asset ``eval_report``: how good the published build is, as figures over time and a page.
+
+Holds: the asset, and the check that warns when a leading figure fell. Refuses: evaluating
+(``evaluation_steps``); and holding anything up, as no asset stands behind this one.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from alpha_id_assets.assets.publishing import published_index
+from alpha_id_assets.assets.reporting import TEAM, failing_in_words, materialised, say
+from alpha_id_assets.evaluation_steps import NAME, make_eval_report
+from alpha_id_assets.resources import AlphaIdResource
+from alpha_id_runtime.evaluation.session import DEFAULT_CASES, DEFAULT_SEED
+
+EVALUATION = "evaluation"
+CHECK = "leading_figures_hold"
+_TOLD_EVERY = 10.0  # seconds
+
+
+class EvaluationConfig(dg.Config):
+    """What is asked: cases of each kind, and the seed that draws them."""
+
+    cases: int = DEFAULT_CASES
+    seed: int = DEFAULT_SEED
+
+
+@dg.asset(
+    name=NAME,
+    group_name=EVALUATION,
+    owners=TEAM,
+    kinds={"html"},
+    deps=[published_index],
+    check_specs=[
+        dg.AssetCheckSpec(
+            CHECK,
+            asset=NAME,
+            description="No leading figure lies below the interval of the last report on the same cases.",
+        )
+    ],
+)
+def eval_report(config: EvaluationConfig, alpha_id: AlphaIdResource) -> dg.MaterializeResult[Any]:
+    """Recall of the published build with intervals: held out, noise, paraphrase, gold lists; and a page."""
+    with failing_in_words():
+        step = make_eval_report(
+            alpha_id.storage(), alpha_id.config(), cases=config.cases, seed=config.seed, progress=_teller()
+        )
+    page = Path(step.details["page"])
+    extra = {
+        **{_plotted(name): dg.MetadataValue.float(value) for name, value in step.details["leading"].items()},
+        "page": dg.MetadataValue.url(page.absolute().as_uri()),
+        "page_file": dg.MetadataValue.path(page),
+        "figures_file": dg.MetadataValue.path(step.details["figures"]),
+        "build_id": step.details["build_id"],
+        "seed": config.seed,
+        "table": dg.MetadataValue.md(f"```\n{step.details['table']}\n```"),
+    }
+    made = materialised(step, extra)
+    return dg.MaterializeResult(metadata=made.metadata, check_results=[_verdict(step.details)])
+
+
+def _verdict(details: dict[str, Any]) -> dg.AssetCheckResult:
+    fell = list(details["fallen"])
+    for sentence in fell:
+        say(f"warning: {CHECK}: {sentence}")
+    held = (
+        "No leading figure fell." if details["compared"] else "No report on the same cases to compare with."
+    )
+    return dg.AssetCheckResult(
+        check_name=CHECK,
+        passed=not fell,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=" ".join(fell) or held,
+    )
+
+
+def _plotted(name: str) -> str:
+    """Return a figure's name as a key: ``held_out a BillableRecall@10`` has blanks."""
+    return name.replace(" ", "_")
+
+
+def _teller() -> Callable[[str], None]:
+    """Return a progress function that writes a line now and then."""
+    last = 0.0
+
+    def tell(line: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _TOLD_EVERY:
+            last = now
+            say(f"{NAME:<18} {line}")
+
+    return tell
+
+
+ASSETS = [eval_report]

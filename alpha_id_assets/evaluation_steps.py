@@ -1,0 +1,115 @@
+"""The step behind ``eval_report``: evaluate the published build, compare with the last report, keep both.
+
+Holds: which modes may be asked unattended, the note that says which build was evaluated, how many reports are
+kept. Refuses: Dagster, and money: nothing here asks a hub that costs any.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from alpha_id_assets.building import Step
+from alpha_id_assets.evaluating import holdout_semantic
+from alpha_id_runtime.build import open_published
+from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.evaluation.report import fallen, leading_figures, terminal_table
+from alpha_id_runtime.evaluation.session import (
+    DEFAULT_CASES,
+    DEFAULT_SEED,
+    Plan,
+    last_report,
+    run_plan,
+    shipped_gold,
+    write_report,
+)
+from alpha_id_runtime.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from alpha_id_runtime.build import Build
+    from alpha_id_runtime.config import Config
+    from alpha_id_runtime.layout import StorageLayout
+    from alpha_id_runtime.model import Mode
+
+NAME = "eval_report"
+KEPT_REPORTS = 30
+_CURE = "Make it anew with: dagster asset materialize --select eval_report"
+
+
+def make_eval_report(
+    storage: StorageLayout,
+    config: Config,
+    *,
+    cases: int = DEFAULT_CASES,
+    seed: int = DEFAULT_SEED,
+    progress: Callable[[str], None] | None = None,
+) -> Step:
+    """Evaluate the published build on drawn, held-out and gold cases, and write the report.
+
+    The step's details hold ``build_id``, ``page``, ``figures`` (paths), ``leading`` (name -> value),
+    ``fallen`` (a sentence each, against the last report on the same cases) and ``table``.
+
+    Raises:
+        ArtefactsMissingError: nothing was published.
+        UsageError: see ``run_plan``.
+    """
+    started = time.perf_counter()
+    build = open_published(storage)
+    modes, warnings = _modes(build, config)
+    plan = Plan(modes=modes, cases=cases, seed=seed, holdout=True, gold=shipped_gold())
+    result = run_plan(
+        build,
+        config,
+        plan,
+        held_out=lambda held: holdout_semantic(build, held, config, progress=progress),
+        progress=progress,
+    )
+    before = last_report(storage, result)
+    stored = write_report(storage, result, name=NAME)
+    details = {
+        "build_id": build.manifest.build_id,
+        "page": str(stored.page),
+        "figures": str(stored.figures),
+        "leading": leading_figures(result),
+        "fallen": fallen(result, before) if before else [],
+        "compared": before is not None,
+        "table": terminal_table(result),
+    }
+    write_json(_note(storage), {"build_id": build.manifest.build_id, "page": stored.page.name})
+    _prune(storage)
+    counts = {kind: sum(case.kind == kind for case in result.cases) for kind in result.kinds}
+    return Step(NAME, counts, round(time.perf_counter() - started, 3), warnings, details)
+
+
+def evaluated_build(storage: StorageLayout) -> str | None:
+    """Return the id of the build that was evaluated last, None where none was."""
+    try:
+        note = read_json(_note(storage), _CURE)
+    except (FileNotFoundError, AlphaIdError):
+        return None
+    return str(note["build_id"]) if isinstance(note, dict) and "build_id" in note else None
+
+
+def _modes(build: Build, config: Config) -> tuple[tuple[Mode, ...], tuple[str, ...]]:
+    if build.manifest.lexical_only:
+        return ("c",), ()
+    if config.reranker == "hub" or (config.provider == "hub" and config.hub.pricing.costs_money):
+        return ("c",), (
+            "Mode A was left out: it would ask a hub that may cost money. By hand: alpha-id eval --holdout",
+        )
+    return ("c", "a"), ()
+
+
+def _note(storage: StorageLayout) -> Path:
+    return storage.reports / f"{NAME}.note"
+
+
+def _prune(storage: StorageLayout) -> None:
+    """Remove what lies beyond the newest reports of this step; those of the command line stay."""
+    for suffix in ("html", "json"):
+        # The moment is in the name.
+        for file in sorted(storage.reports.glob(f"{NAME}-*.{suffix}"))[:-KEPT_REPORTS]:
+            file.unlink(missing_ok=True)
