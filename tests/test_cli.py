@@ -219,10 +219,8 @@ def test_without_a_build_it_ends_in_3_with_the_command(tmp_path: Path) -> None:
     ("name", "content"),
     [
         ("current.json", b"{"),
-        ("current.json", b"[]"),
         ("current.json", b'{"build_id": "gone"}'),
         ("manifest.json", b"null"),
-        ("manifest.json", b"\xff"),
         ("codes.parquet", b"no parquet"),
         ("phrases.parquet", b""),
         ("tantivy/meta.json", b"{}"),
