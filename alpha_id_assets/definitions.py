@@ -8,6 +8,7 @@ import dagster as dg
 
 from alpha_id_assets.assets import embedding, evaluation, lexical, publishing
 from alpha_id_assets.checks import embedding as embedding_checks
+from alpha_id_assets.checks import evaluation as evaluation_checks
 from alpha_id_assets.checks import lexical as lexical_checks
 from alpha_id_assets.evaluation_runs import JOBS as EVALUATION_JOBS
 from alpha_id_assets.evaluation_runs import SCHEDULES
@@ -25,7 +26,7 @@ def assemble(*, alpha_id: AlphaIdResource | None = None) -> dg.Definitions:
     """
     return dg.Definitions(
         assets=[*lexical.ASSETS, *embedding.ASSETS, *publishing.ASSETS, *evaluation.ASSETS],
-        asset_checks=[*lexical_checks.CHECKS, *embedding_checks.CHECKS],
+        asset_checks=[*lexical_checks.CHECKS, *embedding_checks.CHECKS, *evaluation_checks.CHECKS],
         jobs=[*JOBS, *EVALUATION_JOBS],
         schedules=SCHEDULES,
         sensors=[*SENSORS, *EVALUATION_SENSORS],

@@ -7,12 +7,13 @@ kept. Refuses: Dagster, and money: nothing here asks a hub that costs any.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from alpha_id_assets.building import Step
+from alpha_id_assets.checks.rules import Verdict
 from alpha_id_assets.evaluating import holdout_semantic
 from alpha_id_runtime.build import open_published
-from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.errors import AlphaIdError, ArtefactsIncompatibleError, ArtefactsMissingError
 from alpha_id_runtime.evaluation.report import fallen, leading_figures, terminal_table
 from alpha_id_runtime.evaluation.session import (
     DEFAULT_CASES,
@@ -78,7 +79,7 @@ def make_eval_report(
         "compared": before is not None,
         "table": terminal_table(result),
     }
-    write_json(_note(storage), {"build_id": build.manifest.build_id, "page": stored.page.name})
+    write_json(_note(storage), {name: details[name] for name in ("build_id", "page", "fallen", "compared")})
     _prune(storage)
     counts = {kind: sum(case.kind == kind for case in result.cases) for kind in result.kinds}
     return Step(NAME, counts, round(time.perf_counter() - started, 3), warnings, details)
@@ -87,10 +88,34 @@ def make_eval_report(
 def evaluated_build(storage: StorageLayout) -> str | None:
     """Return the id of the build that was evaluated last, None where none was."""
     try:
-        note = read_json(_note(storage), _CURE)
-    except (FileNotFoundError, AlphaIdError):
+        return str(_read_note(storage)["build_id"])
+    except AlphaIdError:
         return None
-    return str(note["build_id"]) if isinstance(note, dict) and "build_id" in note else None
+
+
+def figures_hold(storage: StorageLayout) -> Verdict:
+    """Return whether no leading figure of the last report fell; in words, which ones did.
+
+    Raises:
+        ArtefactsMissingError: there is no report.
+        ArtefactsIncompatibleError: its note is damaged.
+    """
+    note = _read_note(storage)
+    fell = [str(sentence) for sentence in note["fallen"]]
+    held = (
+        "No leading figure fell." if note["compared"] else "There is no report on the same cases to compare."
+    )
+    return Verdict(not fell, " ".join(fell) or held, {"fallen": len(fell)})
+
+
+def _read_note(storage: StorageLayout) -> dict[str, Any]:
+    try:
+        note = read_json(_note(storage), _CURE)
+    except FileNotFoundError as error:
+        raise ArtefactsMissingError(f"There is no evaluation report yet. {_CURE}") from error
+    if not isinstance(note, dict) or not {"build_id", "fallen", "compared"} <= set(note):
+        raise ArtefactsIncompatibleError(f"{_note(storage)} is damaged. {_CURE}")
+    return note
 
 
 def _modes(build: Build, config: Config) -> tuple[tuple[Mode, ...], tuple[str, ...]]:

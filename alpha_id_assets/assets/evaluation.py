@@ -1,7 +1,6 @@
 """The asset ``eval_report``: how good the published build is, as figures over time and a page.
 
-Holds: the asset, and the check that warns when a leading figure fell. Refuses: evaluating
-(``evaluation_steps``); and holding anything up, as no asset stands behind this one.
+Holds: the asset. Refuses: evaluating (``evaluation_steps``), and holding anything up: nothing depends on it.
 """
 
 import time
@@ -18,7 +17,6 @@ from alpha_id_assets.resources import AlphaIdResource
 from alpha_id_runtime.evaluation.session import DEFAULT_CASES, DEFAULT_SEED
 
 EVALUATION = "evaluation"
-CHECK = "leading_figures_hold"
 _TOLD_EVERY = 10.0  # seconds
 
 
@@ -35,13 +33,6 @@ class EvaluationConfig(dg.Config):
     owners=TEAM,
     kinds={"html"},
     deps=[published_index],
-    check_specs=[
-        dg.AssetCheckSpec(
-            CHECK,
-            asset=NAME,
-            description="No leading figure lies below the interval of the last report on the same cases.",
-        )
-    ],
 )
 def eval_report(config: EvaluationConfig, alpha_id: AlphaIdResource) -> dg.MaterializeResult[Any]:
     """Recall of the published build with intervals: held out, noise, paraphrase, gold lists; and a page."""
@@ -59,23 +50,7 @@ def eval_report(config: EvaluationConfig, alpha_id: AlphaIdResource) -> dg.Mater
         "seed": config.seed,
         "table": dg.MetadataValue.md(f"```\n{step.details['table']}\n```"),
     }
-    made = materialised(step, extra)
-    return dg.MaterializeResult(metadata=made.metadata, check_results=[_verdict(step.details)])
-
-
-def _verdict(details: dict[str, Any]) -> dg.AssetCheckResult:
-    fell = list(details["fallen"])
-    for sentence in fell:
-        say(f"warning: {CHECK}: {sentence}")
-    held = (
-        "No leading figure fell." if details["compared"] else "No report on the same cases to compare with."
-    )
-    return dg.AssetCheckResult(
-        check_name=CHECK,
-        passed=not fell,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=" ".join(fell) or held,
-    )
+    return materialised(step, extra)
 
 
 def _plotted(name: str) -> str:
