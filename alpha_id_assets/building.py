@@ -36,6 +36,7 @@ from alpha_id_assets.tables import (
 from alpha_id_runtime.errors import ArtefactsIncompatibleError
 from alpha_id_runtime.files import write_json
 from alpha_id_runtime.manifest import SourceNote
+from alpha_id_runtime.understanding import mine_abbreviations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -139,6 +140,7 @@ def make_corpus(storage: StorageLayout) -> Step:
     counts = {"phrases": corpus.phrases.height} | {str(origin): int(count) for origin, count in origins}
     inputs = {name: table_hash(table) for name, table in sources.items()}
     note = {"counts": counts, "report": dataclasses.asdict(corpus.report), "inputs": inputs}
+    write_json(storage.abbreviations, mine_abbreviations(corpus.phrases["text"].to_list()))
     write_table(storage, storage.corpus_phrases, corpus.phrases, note)
     return _step("corpus_phrases", started, counts, [], note)
 
@@ -201,6 +203,7 @@ def make_published(storage: StorageLayout, config: Config) -> Step:
         "codes.parquet": storage.icd_meta,
         "rubrics.parquet": storage.icd_rubrics,
         "phrases.parquet": storage.corpus_phrases,
+        "abbreviations.json": storage.abbreviations,
         "tantivy": storage.tantivy,
     }
     if vectors:

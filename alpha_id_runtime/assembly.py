@@ -5,7 +5,7 @@ Holds: the contract of the list ("One list" on the architecture page). Refuses: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.model import NamedComplement, OriginHit, Suggestion
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from alpha_id_runtime.codes import CodeTable
     from alpha_id_runtime.filters import Conflict
-    from alpha_id_runtime.model import Certainty, Entry, Laterality, Segment
+    from alpha_id_runtime.model import Certainty, Complement, Entry, Laterality, Segment
 
 SCORE_DIGITS = 6
 
@@ -28,11 +28,13 @@ class CodeHit:
     row: int
     score: float
     conflict: tuple[Conflict, ...] = ()
+    certainty: Certainty | None = None
+    added: tuple[Complement, ...] = ()
 
     @property
-    def key(self) -> tuple[bool, float, str]:
-        """Sort key: without conflict first, then by score, then by code."""
-        return bool(self.conflict), -self.score, self.code
+    def key(self) -> tuple[bool, bool, float]:
+        """Sort key: what is said to be excluded last, before it what is in conflict, then by score."""
+        return self.certainty == "A", bool(self.conflict), -self.score
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,6 @@ class PhraseHits:
 
     segment: Segment
     hits: tuple[CodeHit, ...]
-    certainty: Certainty | None = None
     laterality: Laterality | None = None
 
 
@@ -57,7 +58,7 @@ def choose_codes(phrases: Sequence[PhraseHits], top: int) -> tuple[list[str], li
     depth = max((len(phrase.hits) for phrase in phrases), default=0)
     for turn in range(depth):
         in_turn = [(phrase.hits[turn], phrase.segment.index) for phrase in phrases if turn < len(phrase.hits)]
-        for hit, _ in sorted(in_turn, key=lambda pair: (pair[0].key[:2], pair[1])):
+        for hit, _ in sorted(in_turn, key=lambda pair: (pair[0].key, pair[1])):
             if len(chosen) >= top:
                 break
             chosen.setdefault(hit.code)
@@ -73,7 +74,7 @@ def assemble(
     """Return (the list, the segments left without a place).
 
     ``entries`` maps every row that hits speak of to its entry. Order: without conflict first, score (the best
-    over the phrases), number of phrases, code.
+    over the phrases), number of phrases, code; what every phrase says to be excluded comes last.
     """
     chosen, unrepresented = choose_codes(phrases, top)
     found: dict[str, list[tuple[CodeHit, PhraseHits]]] = {code: [] for code in chosen}
@@ -82,17 +83,29 @@ def assemble(
             if hit.code in found:
                 found[hit.code].append((hit, phrase))
     suggestions = [_suggestion(pairs, codes, entries) for pairs in found.values()]
-    suggestions.sort(key=lambda s: (bool(s.conflict), -s.score, -len(s.source_segments), s.icd_code))
+    suggestions.sort(
+        key=lambda s: (_is_excluded(s), bool(s.conflict), -s.score, -len(s.source_segments), s.icd_code)
+    )
     return tuple(suggestions), tuple(unrepresented)
+
+
+def _is_excluded(suggestion: Suggestion) -> bool:
+    return all(origin.certainty == "A" for origin in suggestion.origins)
 
 
 def _suggestion(
     pairs: list[tuple[CodeHit, PhraseHits]], codes: CodeTable, entries: dict[int, Entry]
 ) -> Suggestion:
-    ordered = sorted(pairs, key=lambda pair: (pair[0].key[:2], pair[1].segment.index))
+    ordered = sorted(pairs, key=lambda pair: (pair[0].key, pair[1].segment.index))
     best = ordered[0][0]
     entry = entries[best.row]
     tags = codes.tags(best.code, valid=entry.valid)
+    if all(hit.certainty == "A" for hit, _ in pairs):
+        # What is excluded is documented, never billed.
+        tags = replace(tags, billable=False, billable_ambulant=False, billable_stationaer=False)
+    complements = {
+        each.icd_code: each for each in (*entry.complements, *(a for h, _ in pairs for a in h.added))
+    }
     return Suggestion(
         icd_code=best.code,
         description=codes.title(best.code),
@@ -109,7 +122,7 @@ def _suggestion(
         tags=tags,
         complements=tuple(
             NamedComplement(each.icd_code, each.usage, codes.title(each.icd_code))
-            for each in entry.complements
+            for each in complements.values()
         ),
     )
 
@@ -124,6 +137,6 @@ def _origin(hit: CodeHit, phrase: PhraseHits, entry: Entry) -> OriginHit:
         origin=entry.origin,
         valid=entry.valid,
         score=round(hit.score, SCORE_DIGITS),
-        certainty=phrase.certainty,
+        certainty=hit.certainty,
         laterality=phrase.laterality,
     )

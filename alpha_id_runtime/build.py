@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from alpha_id_runtime.codes import CodeTable
 from alpha_id_runtime.corpus import PhraseTable
 from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
+from alpha_id_runtime.files import read_json
 from alpha_id_runtime.manifest import (
     BUILD_CURE,
     Manifest,
@@ -22,6 +23,8 @@ from alpha_id_runtime.retrieval.lexical import LexicalIndex
 from alpha_id_runtime.retrieval.units import PhraseUnits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from alpha_id_runtime.layout import BuildLayout, StorageLayout
 
 
@@ -35,6 +38,7 @@ class Build:
     phrases: PhraseTable
     lexical: LexicalIndex
     units: PhraseUnits
+    abbreviations: Mapping[str, tuple[str, ...]]
 
 
 def open_published(storage: StorageLayout) -> Build:
@@ -69,6 +73,7 @@ def open_build(layout: BuildLayout) -> Build:
             PhraseTable.open(layout.phrases),
             LexicalIndex.open(layout.tantivy),
             PhraseUnits.open(layout.tantivy),
+            _abbreviations(layout),
         )
     except (OSError, ValueError, KeyError) as error:
         raise ArtefactsIncompatibleError(
@@ -81,3 +86,11 @@ def open_build(layout: BuildLayout) -> Build:
             f"{len(build.lexical)}. {BUILD_CURE}"
         )
     return build
+
+
+def _abbreviations(layout: BuildLayout) -> dict[str, tuple[str, ...]]:
+    try:
+        plain = read_json(layout.abbreviations, BUILD_CURE)
+    except FileNotFoundError as error:
+        raise ArtefactsMissingError(f"{layout.abbreviations} is missing. {BUILD_CURE}") from error
+    return {short: tuple(longs) for short, longs in plain.items()}

@@ -77,6 +77,14 @@ class FusionConfig:
 
 
 @dataclass(frozen=True)
+class ReadingConfig:
+    """How a line is read before it is matched: whether at all, and how many variants of it are tried."""
+
+    enabled: bool = True
+    variants: int = 4
+
+
+@dataclass(frozen=True)
 class BuildConfig:
     """How sources are read: which edition (0 = the newest in force), how many malformed rows are bearable.
 
@@ -98,6 +106,7 @@ class Config:
     provider: Literal["builtin", "hub"] = "builtin"
     reranker: Literal["fusion", "hub"] = "fusion"
     top: int = 10
+    reading: ReadingConfig = field(default_factory=ReadingConfig)
     lexical: LexicalConfig = field(default_factory=LexicalConfig)
     semantic: SemanticConfig = field(default_factory=SemanticConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)

@@ -8,6 +8,7 @@ numpy. Files are memory-mapped: a cold call reads only the rows its text touches
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     HashArray = NDArray[np.uint64]
 
-FORMAT = 1
+FORMAT = 2
 """Version of features and files; part of every fingerprint."""
 
 META_FILE = "encoder.json"
@@ -52,19 +53,45 @@ _WORD_MASK = np.uint64((1 << 62) - 1)
 _HASH_BASE = 0x9E3779B97F4A7C15
 _MAX_POWERS = 256
 _POWERS = np.array([pow(_HASH_BASE, i, 1 << 64) for i in range(_MAX_POWERS)], dtype=np.uint64)
+_SPELLINGS = (("ph", "f"), ("th", "t"), ("rh", "r"), ("x", "ks"), ("ch", "x"), ("ck", "k"), ("tz", "z"),
+              ("ae", "a"), ("oe", "o"), ("ue", "u"))  # fmt: skip
+_SOFT_C = re.compile("c(?=[eiy])")
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1")
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def sound(normalised: str) -> str:
+    """Return normalised text as it sounds: Latin, Greek and German spellings of a word in one form.
+
+    ph, th, rh, ck, tz and doubled consonants become one letter; c is k, before e, i and y it is z; ch is x, x
+    is ks; y is i; umlauts lose their e ("Clavicula" and "Klavikula", "Bruch" and "Brueche" meet).
+    """
+    for spelling, letter in _SPELLINGS:
+        normalised = normalised.replace(spelling, letter)
+    normalised = _SOFT_C.sub("z", normalised).replace("c", "k").replace("y", "i")
+    return _DOUBLED.sub(r"\1", normalised)
 
 
 def feature_keys(normalised: Sequence[str]) -> tuple[IntArray, HashArray]:
     """Return the features of normalised texts: (place of the text, key), once for each occurrence.
 
-    Features are the character n-grams of 3 to 5 inside blank-padded words, and whole words (top bit of the
-    key set). Both arrays have the same length; a text without words has no features. Order is by kind, then
-    by place.
+    Features are whole words (top bit of the key set) and, of the words as they sound, the character n-grams
+    of 3 to 5 between blanks. Both arrays have the same length; a text without words has no features.
     """
-    data = ("\n " + " \n ".join(normalised) + " \n").encode("ascii", "replace")
-    symbols = _SYMBOLS[np.frombuffer(data, dtype=np.uint8)]
-    owner = np.cumsum(symbols == _END) - 1
+    joined = "\n " + " \n ".join(normalised) + " \n"
+    word_owners, words = _word_keys(joined)
+    gram_owners, grams = _gram_keys(sound(joined))
+    return np.concatenate((word_owners, gram_owners)), np.concatenate((words, grams))
+
+
+def _symbols_of(joined: str) -> tuple[NDArray[np.uint8], IntArray]:
+    """Return the symbol of each character, and which text it stands in."""
+    symbols = _SYMBOLS[np.frombuffer(joined.encode("ascii", "replace"), dtype=np.uint8)]
+    return symbols, np.cumsum(symbols == _END) - 1
+
+
+def _gram_keys(joined: str) -> tuple[IntArray, HashArray]:
+    symbols, owner = _symbols_of(joined)
     is_letter = symbols > _BLANK
     wide = symbols.astype(np.uint64)
     owners: list[IntArray] = []
@@ -83,17 +110,22 @@ def feature_keys(normalised: Sequence[str]) -> tuple[IntArray, HashArray]:
         places = np.flatnonzero(valid)
         owners.append(owner[places])
         keys.append(gram[places])
-    starts = np.flatnonzero(is_letter[1:] & ~is_letter[:-1]) + 1
-    if len(starts):
-        bounds = np.concatenate(([0], starts, [len(symbols)]))
-        within = np.arange(len(symbols)) - np.repeat(bounds[:-1], np.diff(bounds))
-        terms = wide * _POWERS[within % _MAX_POWERS]
-        terms[~is_letter] = 0
-        sums = np.add.reduceat(terms, starts)
-        mixed = (sums ^ (sums >> np.uint64(29))) * _MIX
-        owners.append(owner[starts])
-        keys.append(((mixed ^ (mixed >> np.uint64(32))) & _WORD_MASK) | _WORD_BIT)
     return np.concatenate(owners), np.concatenate(keys)
+
+
+def _word_keys(joined: str) -> tuple[IntArray, HashArray]:
+    symbols, owner = _symbols_of(joined)
+    is_letter = symbols > _BLANK
+    starts = np.flatnonzero(is_letter[1:] & ~is_letter[:-1]) + 1
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    bounds = np.concatenate(([0], starts, [len(symbols)]))
+    within = np.arange(len(symbols)) - np.repeat(bounds[:-1], np.diff(bounds))
+    terms = symbols.astype(np.uint64) * _POWERS[within % _MAX_POWERS]
+    terms[~is_letter] = 0
+    sums = np.add.reduceat(terms, starts)
+    mixed = (sums ^ (sums >> np.uint64(29))) * _MIX
+    return owner[starts], ((mixed ^ (mixed >> np.uint64(32))) & _WORD_MASK) | _WORD_BIT
 
 
 def is_word_key(keys: HashArray) -> NDArray[np.bool_]:

@@ -39,6 +39,11 @@ class BuildLayout:
         return self.root / "phrases.parquet"
 
     @property
+    def abbreviations(self) -> Path:
+        """Short forms that the corpus itself explains, with their long forms (JSON)."""
+        return self.root / "abbreviations.json"
+
+    @property
     def tantivy(self) -> Path:
         """The lexical index (folder)."""
         return self.root / "tantivy"
@@ -84,6 +89,11 @@ class StorageLayout:
     def corpus_phrases(self) -> Path:
         """Asset ``corpus_phrases``."""
         return self.root / "assets" / "corpus_phrases.parquet"
+
+    @property
+    def abbreviations(self) -> Path:
+        """The short forms that ``corpus_phrases`` explains, written beside its table (JSON)."""
+        return self.root / "assets" / "abbreviations.json"
 
     @staticmethod
     def note_of(table: Path) -> Path:

@@ -5,11 +5,11 @@ Holds: the score of mode C, 0 to 1, comparable across phrases. Refuses: codes, f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from alpha_id_runtime.ranked import RankedRows
 from alpha_id_runtime.retrieval.fusion import reciprocal_rank_fusion
 from alpha_id_runtime.text import normalise
 
@@ -25,14 +25,6 @@ EXACT_SCORE = 1.0
 TWIN_SCORE = 0.985
 # Whatever is merely alike stays below what is the same.
 ALIKE_CEILING = 0.97
-
-
-@dataclass(frozen=True)
-class RankedRows:
-    """Rows of the corpus with their scores, in no order; both of shape (n,)."""
-
-    rows: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
 
 
 def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | None) -> RankedRows:
@@ -53,7 +45,7 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
     if len(twins):  # an exact match is a twin, too
         rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
         rows, scores = _raise_to(rows, scores, build.lexical.exact(normalised, allow), EXACT_SCORE)
-    return RankedRows(rows, scores)
+    return RankedRows.of(rows, scores)
 
 
 def _raise_to(

@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from alpha_id_runtime.assembly import CodeHit
-from alpha_id_runtime.lexical_ranking import EXACT_SCORE, TWIN_SCORE, RankedRows
+from alpha_id_runtime.degrees import complements_of
+from alpha_id_runtime.lexical_ranking import EXACT_SCORE, TWIN_SCORE
 from alpha_id_runtime.model import Filter
 from alpha_id_runtime.phrases import written_codes
+from alpha_id_runtime.ranked import RankedRows, merge
+from alpha_id_runtime.text import normalise
+from alpha_id_runtime.understanding import Reading, understand
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from alpha_id_runtime.build import Build
+    from alpha_id_runtime.config import ReadingConfig
     from alpha_id_runtime.filters import CodeFilter
-    from alpha_id_runtime.model import Segment
+    from alpha_id_runtime.model import Certainty, Segment
 
 # Below an equal valid phrase, above anything less alike.
 _INVALID_FACTOR = 0.999
@@ -30,6 +37,7 @@ _GAP_STEP = 0.002
 _PLACE_STEP = 1e-6
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
+EXCLUDED = "The diagnosis is said to be excluded: not billable."
 
 
 class Allow:
@@ -54,34 +62,85 @@ class Allow:
 
 
 @dataclass(frozen=True)
+class Query:
+    """One text tried for a line: the core of it, or a variant, whose scores count for ``weight``."""
+
+    text: str
+    weight: float = 1.0
+    how: str = "core"
+    certainty: Certainty | None = None
+
+
+@dataclass(frozen=True)
 class Task:
-    """One line to match: ``text`` without the codes written in it, empty where nothing else is left."""
+    """One line to match. ``queries`` is empty where only codes are left, or where there is no diagnosis.
+
+    ``no_match`` says in words why the line is not matched at all; None where it is.
+    """
 
     segment: Segment
-    text: str
+    reading: Reading
+    queries: tuple[Query, ...]
     written: tuple[str, ...]
     passing: CodeFilter
     allow: Allow | None
     top: int
+    no_match: str | None = None
 
 
 def make_task(
-    build: Build, segment: Segment, passing: CodeFilter, excluded: frozenset[int], top: int
+    build: Build,
+    segment: Segment,
+    passing: CodeFilter,
+    *,
+    excluded: frozenset[int],
+    top: int,
+    settings: ReadingConfig,
 ) -> Task:
     """Return what is to be matched of a line, and under which restrictions."""
+    line = segment.text[:MAX_LINE]
+    reading = understand(line, build.abbreviations) if settings.enabled else Reading(line, line)
 
     def is_category(code: str) -> bool:
         return code in build.codes and build.codes.value(code, "kind") == "category"
 
-    written, rest = written_codes(segment.text[:MAX_LINE], is_category)
+    # What looks like a code but is none of this edition stays text.
+    written, rest = written_codes(line, is_category)
+    core = rest if not settings.enabled or set(reading.codes_given) - set(written) else reading.core
+    no_match = _why_no_match(reading, written, passing)
+    queries = () if no_match or not has_text(rest) else _queries(core, reading, settings.variants)
     return Task(
         segment,
-        rest if has_text(rest) else "",
+        reading,
+        queries,
         written,
         passing,
         None if passing.wanted == Filter() and not excluded else Allow(build, passing, excluded),
         top,
+        no_match,
     )
+
+
+def _why_no_match(reading: Reading, written: tuple[str, ...], passing: CodeFilter) -> str | None:
+    if reading.certainty == "A" and passing.wanted.billable_only:
+        return EXCLUDED
+    if reading.no_diagnosis and not written:
+        return reading.no_diagnosis
+    return None
+
+
+def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
+    """Return the core and the heaviest variants that are not the same text again."""
+    queries = {normalise(core): Query(core, certainty=reading.certainty)}
+    for variant in reading.variants:
+        if len(queries) > most:
+            break
+        queries.setdefault(
+            normalise(variant.text),
+            Query(variant.text, variant.weight, variant.how, variant.certainty or reading.certainty),
+        )
+    queries.pop("", None)
+    return tuple(queries.values())
 
 
 def has_text(text: str) -> bool:
@@ -89,53 +148,71 @@ def has_text(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
+def merge_queries(task: Task, rankings: Sequence[RankedRows]) -> RankedRows:
+    """Return one ranking of a line from those of its queries; empty where it has none."""
+    if not rankings:
+        return RankedRows.of(np.empty(0, dtype=np.int64), np.empty(0))
+    return merge(rankings, [query.weight for query in task.queries])
+
+
 def code_hits(build: Build, task: Task, ranked: RankedRows | None) -> tuple[CodeHit, ...]:
     """Return the codes found for a line, best first, at most ``task.top``.
 
-    ``ranked`` are the rows its text found; the codes written in the line come on top.
+    ``ranked`` are the rows its texts found; the codes written in the line come on top.
     """
-    rows, scores = _rows_of_written(build, task)
+    found = _rows_of_written(build, task)
     if ranked is not None:
-        rows, scores = np.concatenate([rows, ranked.rows]), np.concatenate([scores, ranked.scores])
-    rows, scores = best_of_each_code(build, rows, scores)
+        found = RankedRows(
+            np.concatenate([found.rows, ranked.rows]),
+            np.concatenate([found.scores, ranked.scores]),
+            np.concatenate([found.queries, ranked.queries]),
+        )
+    best = best_of_each_code(build, found)
     # By score alone: what is in conflict stays, and goes to the end of the list when that is put together.
-    rows, scores = rows[: task.top], scores[: task.top]
+    rows, scores, queries = best.rows[: task.top], best.scores[: task.top], best.queries[: task.top]
     names = [build.phrases.codes[number] for number in build.phrases.code_index[rows]]
     hits = [
-        CodeHit(code, row, score, task.passing.verdict(code).conflict)
-        for code, row, score in zip(names, rows.tolist(), scores.tolist(), strict=True)
+        CodeHit(
+            code,
+            row,
+            score,
+            task.passing.verdict(code).conflict,
+            certainty=task.queries[query].certainty if task.queries else task.reading.certainty,
+            added=complements_of(build, task.reading.degrees, code),
+        )
+        for code, row, score, query in zip(
+            names, rows.tolist(), scores.tolist(), queries.tolist(), strict=True
+        )
     ]
     hits.sort(key=lambda hit: (-hit.score, hit.code))
     return tuple(hits)
 
 
-def best_of_each_code(
-    build: Build, rows: npt.NDArray[np.int64], scores: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def best_of_each_code(build: Build, ranked: RankedRows) -> RankedRows:
     """Return the best row of each code with its score, best first; ties go to the lower row.
 
     Phrases of validity 0 come right below equal valid ones, children of a subdivided code in their order.
     """
-    phrases = build.phrases
-    adjusted = scores * np.where(phrases.valid[rows], 1.0, _INVALID_FACTOR)
+    phrases, rows = build.phrases, ranked.rows
+    adjusted = ranked.scores * np.where(phrases.valid[rows], 1.0, _INVALID_FACTOR)
     adjusted *= 1 - _GAP_STEP * phrases.gap_rank[rows]
     order = np.lexsort((rows, -adjusted))
     _, first = np.unique(phrases.code_index[rows[order]], return_index=True)
     kept = order[np.sort(first)]
-    return rows[kept], adjusted[kept]
+    return RankedRows(rows[kept], adjusted[kept], ranked.queries[kept])
 
 
-def _rows_of_written(build: Build, task: Task) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return rows and scores of the codes a line names: a terminal one itself, others by their children."""
+def _rows_of_written(build: Build, task: Task) -> RankedRows:
+    """Return the rows of the codes a line names: of a terminal one its own, of others their children's."""
     found: list[tuple[int, float]] = []
-    for place, code in enumerate(task.written):
+    for place, code in enumerate(() if task.no_match else task.written):
         for rank, leaf in enumerate(build.codes.terminal_descendants(code)):
             rows = build.phrases.rows_of(leaf)
             rows = rows if task.allow is None else rows[task.allow(rows)]
             if len(rows):
                 score = (EXACT_SCORE if leaf == code else TWIN_SCORE) * (1 - _GAP_STEP * rank)
                 found.append((_title_row(build, rows), score - _PLACE_STEP * place))
-    return (
+    return RankedRows.of(
         np.array([row for row, _ in found], dtype=np.int64),
         np.array([score for _, score in found], dtype=np.float64),
     )

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from alpha_id_runtime.errors import AlphaIdError
-from alpha_id_runtime.lexical_ranking import TWIN_SCORE, RankedRows
-from alpha_id_runtime.matching import best_of_each_code
+from alpha_id_runtime.lexical_ranking import TWIN_SCORE
+from alpha_id_runtime.matching import best_of_each_code, merge_queries
+from alpha_id_runtime.ranked import RankedRows
 from alpha_id_runtime.rerank import FusionReranker, rerank_by_hub
 from alpha_id_runtime.semantic import Semantic, open_hub
 
@@ -60,8 +61,11 @@ class ModeA:
         if self.semantic is not None and self.config.provider == "hub":
             self._hub = cast("HubClient", self.semantic.provider)
 
-    def rank(self, tasks: Sequence[Task], lexical: Sequence[RankedRows]) -> Outcome:
-        """Return the ranking of all tasks; never raises for anything a provider or its vectors can do."""
+    def rank(self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]]) -> Outcome:
+        """Return the ranking of all tasks; never raises for anything a provider or its vectors can do.
+
+        ``lexical`` holds, for each task, mode C's ranking of each of its queries.
+        """
         started = time.perf_counter()
         deadline = time.monotonic() + self.config.semantic.budget_seconds
         calls_before = self._calls()
@@ -69,7 +73,7 @@ class ModeA:
             ranked = self._fused(tasks, lexical, deadline)
         except AlphaIdError as error:
             return Outcome(
-                lexical,
+                [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)],
                 semantic=False,
                 problem=f"Answered without the semantic part (mode C): {error}",
                 calls=self._calls() - calls_before,
@@ -90,25 +94,27 @@ class ModeA:
         )
 
     def _fused(
-        self, tasks: Sequence[Task], lexical: Sequence[RankedRows], deadline: float
+        self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]], deadline: float
     ) -> list[RankedRows]:
-        if not tasks:
-            return []
         if self.semantic is None:
             hub = self._open_hub() if self.config.provider == "hub" else None
             self.semantic = Semantic.open(self.build, hub)
         if self._fusion is None:
             self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion)
+        asked = [(query.text, task.allow) for task in tasks for query in task.queries]
+        if not asked:
+            return [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
         near = self.semantic.neighbours(
-            [task.text for task in tasks],
-            self.config.semantic.pool,
-            [task.allow for task in tasks],
-            deadline,
+            [text for text, _ in asked], self.config.semantic.pool, [allow for _, allow in asked], deadline
         )
-        return [
-            self._fusion(task.text, own, around, task.allow)
-            for task, own, around in zip(tasks, lexical, near, strict=True)
-        ]
+        own = [ranked for rankings in lexical for ranked in rankings]
+        fused = iter(
+            [
+                self._fusion(text, ranked, around, allow)
+                for (text, allow), ranked, around in zip(asked, own, near, strict=True)
+            ]
+        )
+        return [merge_queries(task, [next(fused) for _ in task.queries]) for task in tasks]
 
     def _reranked(
         self, tasks: Sequence[Task], ranked: Sequence[RankedRows], deadline: float
@@ -116,26 +122,26 @@ class ModeA:
         """Let the hub order each phrase's best codes; what is the same as the phrase keeps its place."""
         pools = []
         for own in ranked:
-            rows, scores = best_of_each_code(self.build, own.rows, own.scores)
-            alike = scores < TWIN_SCORE - _NEAR
-            pools.append(
-                (rows[alike][: self.config.fusion.hub_pool], scores[alike][: self.config.fusion.hub_pool])
-            )
+            best = best_of_each_code(self.build, own)
+            alike = np.flatnonzero(best.scores < TWIN_SCORE - _NEAR)[: self.config.fusion.hub_pool]
+            pools.append(RankedRows(best.rows[alike], best.scores[alike], best.queries[alike]))
         dealt = rerank_by_hub(
             self._open_hub(),
-            [task.text for task in tasks],
-            [self.build.phrases.texts(rows.tolist()) for rows, _ in pools],
-            [scores for _, scores in pools],
+            [task.reading.core for task in tasks],
+            [self.build.phrases.texts(pool.rows.tolist()) for pool in pools],
+            [pool.scores for pool in pools],
             deadline,
         )
         result = []
-        for own, (rows, _), scores in zip(ranked, pools, dealt, strict=True):
+        for own, pool, scores in zip(ranked, pools, dealt, strict=True):
             # Rows beyond the hub's pool keep their scores, below the pool's own.
             codes = self.build.phrases.code_index
-            others = ~np.isin(codes[own.rows], codes[rows])
+            others = ~np.isin(codes[own.rows], codes[pool.rows])
             result.append(
                 RankedRows(
-                    np.concatenate([rows, own.rows[others]]), np.concatenate([scores, own.scores[others]])
+                    np.concatenate([pool.rows, own.rows[others]]),
+                    np.concatenate([scores, own.scores[others]]),
+                    np.concatenate([pool.queries, own.queries[others]]),
                 )
             )
         return result

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from alpha_id_runtime.assembly import PhraseHits, assemble
 from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.config import Config
+from alpha_id_runtime.degrees import apply_degrees
 from alpha_id_runtime.filters import CodeFilter
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
-from alpha_id_runtime.matching import MAX_LINE, Task, code_hits, has_text, make_task
+from alpha_id_runtime.matching import MAX_LINE, Task, code_hits, has_text, make_task, merge_queries
 from alpha_id_runtime.model import Diagnostics, Filter, Segment, Skipped, SuggestResult
 from alpha_id_runtime.notice import NOTICE, SYSTEM
 from alpha_id_runtime.phrases import segments
@@ -25,8 +26,8 @@ from alpha_id_runtime.phrases import segments
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from alpha_id_runtime.lexical_ranking import RankedRows
     from alpha_id_runtime.mode_a import ModeA, Outcome
+    from alpha_id_runtime.ranked import RankedRows
     from alpha_id_runtime.semantic import Semantic
 
 NO_TEXT = "The line holds no letter and no digit."
@@ -97,12 +98,23 @@ class Suggester:
         """
         started = time.perf_counter()
         prepared = [self._prepare(request) for request in requests]
-        tasks = [task for each in prepared for task in each.tasks if task.text]
-        lexical = [rank_rows(self.build, task.text, self.config.lexical, task.allow) for task in tasks]
+        tasks = [task for each in prepared for task in each.tasks if task.queries]
+        lexical = [
+            [rank_rows(self.build, query.text, self.config.lexical, task.allow) for query in task.queries]
+            for task in tasks
+        ]
         lexical_ms = _since(started)
         outcome = self._refine(tasks, lexical)
         timings = {"lexical_ms": lexical_ms, "semantic_ms": outcome.milliseconds if outcome else 0.0}
-        ranked = dict(zip(map(id, tasks), outcome.ranked if outcome else lexical, strict=True))
+        merged = (
+            outcome.ranked
+            if outcome
+            else [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
+        )
+        ranked = {
+            id(task): apply_degrees(self.build, task.reading.degrees, own, task.allow)
+            for task, own in zip(tasks, merged, strict=True)
+        }
         return [self._answer(each, ranked, outcome, timings, started) for each in prepared]
 
     def _prepare(self, request: Request) -> _Prepared:
@@ -113,13 +125,20 @@ class Suggester:
             passing = self._filters[wanted] = CodeFilter(self.build.codes, wanted)
         lines = segments(request.text)
         tasks = [
-            make_task(self.build, line, passing, request.excluded_rows, top)
+            make_task(
+                self.build,
+                line,
+                passing,
+                excluded=request.excluded_rows,
+                top=top,
+                settings=self.config.reading,
+            )
             for line in lines
             if has_text(line.text)
         ]
         return _Prepared(wanted, top, lines, tasks)
 
-    def _refine(self, tasks: list[Task], lexical: list[RankedRows]) -> Outcome | None:
+    def _refine(self, tasks: list[Task], lexical: list[list[RankedRows]]) -> Outcome | None:
         """Return mode A's ranking of the same tasks, None in mode C."""
         if self.config.mode != "a":
             return None
@@ -142,9 +161,10 @@ class Suggester:
         for task in prepared.tasks:
             hits = code_hits(self.build, task, ranked.get(id(task)))
             if hits:
-                phrases.append(PhraseHits(task.segment, hits))
+                phrases.append(PhraseHits(task.segment, hits, task.reading.laterality))
             else:
-                skipped.append(Skipped(task.segment.index, NO_HIT if task.allow is None else NO_PASSING))
+                reason = task.no_match or (NO_HIT if task.allow is None else NO_PASSING)
+                skipped.append(Skipped(task.segment.index, reason))
         skipped.sort(key=lambda each: each.segment)
         rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
         entries = dict(zip(rows, self.build.phrases.entries(rows), strict=True))

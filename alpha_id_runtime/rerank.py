@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from alpha_id_runtime.lexical_ranking import ALIKE_CEILING, TWIN_SCORE, RankedRows
+from alpha_id_runtime.lexical_ranking import ALIKE_CEILING, TWIN_SCORE
+from alpha_id_runtime.ranked import RankedRows
 from alpha_id_runtime.retrieval.fusion import reciprocal_rank_fusion
 from alpha_id_runtime.text import normalise
 
@@ -69,7 +70,7 @@ class FusionReranker:
         )
         scores = ALIKE_CEILING / (1 + np.exp(-(settings.slope * total + settings.intercept)))
         scores[np.searchsorted(rows, lexical.rows[is_same])] = lexical.scores[is_same]
-        return RankedRows(rows, scores)
+        return RankedRows.of(rows, scores)
 
     def _prototype_scores(self, near: Neighbours, rows: npt.NDArray[np.int64]) -> Scores:
         places = self._place_of_code[self._build.phrases.code_index[rows]]
