@@ -3,7 +3,6 @@
 import dagster as dg
 
 from alpha_id_assets.assets import embedding, lexical, publishing
-from alpha_id_assets.assets.embedding import PARTITIONS_DEF
 
 lexical_build = dg.define_asset_job(
     "lexical_build",
@@ -14,7 +13,6 @@ lexical_build = dg.define_asset_job(
 embed_partitions = dg.define_asset_job(
     "embed_partitions",
     selection=dg.AssetSelection.assets(embedding.embeddings),
-    partitions_def=PARTITIONS_DEF,
     description="The vectors that are missing; asks the gate before its first request.",
 )
 

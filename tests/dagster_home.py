@@ -20,6 +20,8 @@ from alpha_id_runtime.manifest import Manifest, published_build_id, read_manifes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from alpha_id_runtime.config import Config
+
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "data" / "sample"
 ALPHA_ID = SAMPLE / "icd10gm2026_alphaidse_edvtxt_sample.txt"
@@ -51,11 +53,19 @@ class Home:
         (self.data / f"icd10gm{edition}_alphaidse_edvtxt.txt").write_text("".join(lines), encoding="utf-8")
         (self.data / CLAML.name).write_bytes(CLAML.read_bytes())
 
-    def definitions(self, **settings: Any) -> dg.Definitions:
-        """Return the code location over this home's folders."""
+    def resource(self, **settings: Any) -> AlphaIdResource:
+        """Return the resource over this home's folders."""
         data = self.data if self.data.is_dir() else SAMPLE.parent
         places = {"data": str(data), "storage": str(self.storage.root)}
-        return assemble(alpha_id=AlphaIdResource(settings={**places, **self.settings, **settings}))
+        return AlphaIdResource(settings={**places, **self.settings, **settings})
+
+    def config(self) -> Config:
+        """Return the configuration that holds."""
+        return self.resource().config()
+
+    def definitions(self, **settings: Any) -> dg.Definitions:
+        """Return the code location over this home's folders."""
+        return assemble(alpha_id=self.resource(**settings))
 
     def run_job(self, name: str, **settings: Any) -> dg.ExecuteInProcessResult:
         """Run a job to its end."""
@@ -69,11 +79,12 @@ class Home:
 
 
 @contextmanager
-def dagster_home(root: Path, **settings: Any) -> Iterator[Home]:
-    """Yield a home with a real instance of its own."""
+def dagster_instance(root: Path) -> Iterator[dg.DagsterInstance]:
+    """Yield a real instance that keeps its runs below ``root``."""
     (root / "dagster").mkdir(parents=True)
-    with dg.instance_for_test(temp_dir=str(root / "dagster")) as instance:
-        yield Home(root, instance, settings)
+    quiet = {"python_logs": {"python_log_level": "CRITICAL"}}  # as the environment file has it
+    with dg.instance_for_test(quiet, temp_dir=str(root / "dagster")) as instance:
+        yield instance
 
 
 def typed_in_bash(command: str, storage: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -66,7 +66,7 @@ def encoder_holdout(config: HoldoutConfig, alpha_id: AlphaIdResource) -> dg.Mate
         )
         recall = {name: round(value, 4) for name, value in step.details["recall"].items()}
         preview = pl.DataFrame({"ranking": list(recall), "recall": list(recall.values())})
-        return materialised(step, {**recall, "seed": config.seed}, preview=preview)
+        return materialised(step, {**recall, "seed": config.seed}, preview=preview, rows=preview.height)
 
 
 @dg.asset(group_name=EMBEDDING, owners=TEAM, kinds={"json"}, deps=[corpus_phrases, encoder])
@@ -82,7 +82,8 @@ def embeddings_sample(config: SampleConfig, alpha_id: AlphaIdResource) -> dg.Mat
             "euros": "unknown: no price is configured" if euros is None else round(euros, 6),
             "checks": dg.MetadataValue.json(step.details["checks"]),
         }
-        return materialised(step, extra, preview=pl.DataFrame(step.details["examples"]))
+        examples = pl.DataFrame(step.details["examples"])
+        return materialised(step, extra, preview=examples, rows=examples.height)
 
 
 @dg.asset(group_name=EMBEDDING, owners=TEAM, kinds={"json"}, deps=[embeddings_sample])

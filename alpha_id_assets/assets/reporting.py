@@ -43,7 +43,11 @@ def say(line: str) -> None:
 
 
 def materialised(
-    step: Step, extra: Mapping[str, Any] | None = None, *, preview: pl.DataFrame | None = None
+    step: Step,
+    extra: Mapping[str, Any] | None = None,
+    *,
+    preview: pl.DataFrame | None = None,
+    rows: int = PREVIEW_ROWS,
 ) -> dg.MaterializeResult[Any]:
     """Return what the UI shows of ``step``: counts, seconds, source, warnings, a preview, and ``extra``."""
     counts = ", ".join(f"{name} {count:,}" for name, count in step.counts.items())
@@ -56,14 +60,14 @@ def materialised(
     if step.warnings:
         metadata["warnings"] = dg.MetadataValue.md("\n".join(f"- {each}" for each in step.warnings))
     if preview is not None:
-        metadata["preview"] = dg.MetadataValue.md(markdown_table(preview))
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(preview, rows))
     version = step.details.get("hash")
     return dg.MaterializeResult(
         metadata=metadata | dict(extra or {}), data_version=dg.DataVersion(version) if version else None
     )
 
 
-def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
+def markdown_table(frame: pl.DataFrame, rows: int) -> str:
     """Return the first rows of ``frame`` as a markdown table; long cells are cut, nulls are blank."""
     lines = ["| " + " | ".join(frame.columns) + " |", "|" + " --- |" * len(frame.columns)]
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in frame.head(rows).iter_rows()]
