@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding.tables import lower, read_table
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ Meanings = tuple[tuple[str, bool], ...]  # (text, True where the table says it i
 
 @dataclass(frozen=True)
 class Synonyms:
-    """The table as look-ups, all keys in lower case; ``phrases`` by first word, the longest first."""
+    """The table as look-ups, keys in lower case with umlauts in both spellings.
+
+    ``phrases`` by first word, the longest first.
+    """
 
     phrases: dict[str, tuple[tuple[tuple[str, ...], Meanings], ...]]
     kept: frozenset[str]
@@ -75,7 +79,7 @@ def load_synonyms(folder: Path | None = None) -> Synonyms:
     for row in read_table("synonyms.tsv", COLUMNS, folder):
         said = row.filled("said")
         if row["kind"] == "keep":
-            kept.add(said.lower())
+            kept.update((said.lower(), fold(said)))
             continue
         where = row.one_of("where", ("word", "part", "start", "end"))
         row.filled("means")
@@ -85,10 +89,11 @@ def load_synonyms(folder: Path | None = None) -> Synonyms:
         for key, meaning, forward in pairs:
             if key.lower() == meaning.lower():
                 raise row.fail(f"{key!r} stands for itself.")
-            if where == "word":
-                phrases.setdefault(_key(key), {}).setdefault(meaning, forward)
-            else:
-                places[where].setdefault(key.lower(), meaning.lower())
+            for spelled in dict.fromkeys((key.lower(), fold(key))):  # umlauts in both spellings
+                if where == "word":
+                    phrases.setdefault(_key(spelled), {}).setdefault(meaning, forward)
+                elif spelled != meaning.lower():
+                    places[where].setdefault(spelled, meaning.lower())
     by_first: dict[str, list[tuple[tuple[str, ...], Meanings]]] = {}
     for words, meanings in phrases.items():
         by_first.setdefault(words[0], []).append(
