@@ -239,11 +239,15 @@ def _announced(config: Config, cases: Sequence[Case], lists: int) -> str:
 
 
 def _teller(tell: Progress, mode: str, cases: int) -> Callable[[int], None]:
+    lists_told = False
+
     def asked(count: int) -> None:
-        tell(
-            f"mode {mode.upper()}: {min(count, cases):,} of {cases:,} cases asked"
-            + (", then the gold lists" if count > cases else "")
-        )
+        nonlocal lists_told
+        if count <= cases:
+            tell(f"mode {mode.upper()}: {count:,} of {cases:,} cases asked")
+        elif not lists_told:
+            lists_told = True
+            tell(f"mode {mode.upper()}: all cases asked, now the gold lists")
 
     return asked
 
