@@ -18,7 +18,7 @@ import pytest
 from alpha_id_assets.encoding.holdout import draw_holdout, evaluate_holdout, measure_draws
 from alpha_id_assets.encoding.settings import TrainingSettings, training_fingerprint
 from alpha_id_assets.encoding.training import train
-from alpha_id_runtime.encoder import META_FILE, Encoder, Prototypes, feature_keys, is_word_key
+from alpha_id_runtime.encoder import META_FILE, Encoder, Prototypes, feature_keys, is_word_key, sound
 from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError, StorageError
 from alpha_id_runtime.text import normalise, twin_key
 
@@ -191,12 +191,12 @@ def test_a_vector_does_not_depend_on_its_neighbours(corpus: pl.DataFrame, traine
 
 
 def test_features_are_the_grams_and_words_of_each_text() -> None:
-    """Keys equal a plain enumeration: n-grams of 3 to 5 within padded words, and one key a word."""
+    """Keys equal a plain enumeration: n-grams of 3 to 5 within padded words as they sound; a key a word."""
     texts = ["akute appendizitis", "a", "", "typ 2 diabetes", "a akute"]
     seen: dict[str, int] = {}
     for text in texts:
         _, keys = feature_keys([text])
-        padded = [f" {word} " for word in text.split()]
+        padded = [f" {word} " for word in sound(text).split()]
         grams = [p[i : i + n] for n in (3, 4, 5) for p in padded for i in range(len(p) - n + 1)]
         ordered = keys[~is_word_key(keys)].tolist()
         assert len(ordered) == len(grams)
@@ -207,6 +207,25 @@ def test_features_are_the_grams_and_words_of_each_text() -> None:
     owners, keys = feature_keys(texts)
     for place, text in enumerate(texts):
         assert sorted(keys[owners == place].tolist()) == sorted(feature_keys([text])[1].tolist())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Clavicula", "Klavikula"),
+        ("Carcinom", "Karzinom"),
+        ("Ösophagusvarizen", "Oesofagusvaricen"),
+        ("Brüche", "Bruche"),
+        ("Apoplexie", "Apopleksie"),
+        ("Diarrhoe", "Diarroe"),
+        ("Rhythmus", "Rytmus"),
+        ("Abszeß", "Abszess"),
+    ],
+)
+def test_spellings_of_one_word_sound_alike(one: str, other: str) -> None:
+    """C, K and Z, ph and f, umlauts and doubled letters make no difference to n-grams; ch stays itself."""
+    assert sound(normalise(one)) == sound(normalise(other))
+    assert sound("bauch") != sound("bauk")
 
 
 def test_applying_needs_numpy_alone() -> None:

@@ -40,12 +40,12 @@ class TrainingSettings:
     dimension: int = 256
     epochs: int = 10
     batch: int = 1024
-    temperature: float = 0.05
+    temperature: float = 0.07
     rate_first: float = 0.1
     rate_last: float = 0.02
     feature_dropout: float = 0.15
     noised: float = 0.3
-    word_weight: float = 0.6
+    word_weight: float = 2.0
     min_count: int = 2
     sampled_codes: int = 3000
     seed: int = 20250117
