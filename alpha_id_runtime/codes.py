@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow.parquet as pq
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 Role = Literal["primary", "aster", "addon"]
 _ROLES: dict[str, Role] = {"P": "primary", "O": "aster", "Z": "addon"}
 _UNBOUNDED = "9999"
+_TAG_COLUMNS = (
+    "terminal", "content", "para295", "para301", "chapter", "group", "usage", "exotic", "sex_code",
+    "age_low", "age_high", "infectious",
+)  # fmt: skip
 _CODE = re.compile(r"^([A-Za-z])(\d{2})(?:\.?(\d{1,2}))?(?:\.?-+)?[+*!†]?$")
 _MARKS = {"dagger": "+", "aster": "*", "optional": "!"}
 
@@ -47,7 +51,7 @@ class CodeTable:
 
     def __init__(self, table: pa.Table) -> None:
         """Take a table of the schema ``icd_meta``."""
-        self._table = table
+        self._columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         self._row = {code: row for row, code in enumerate(table.column("code").to_pylist())}
         self._tags = lru_cache(maxsize=None)(self._make_tags)
 
@@ -73,7 +77,7 @@ class CodeTable:
 
     def value(self, code: str, column: str) -> str | bool | None:
         """Return one field of the code's row; ``KeyError`` for a code the edition lacks."""
-        return cast("str | bool | None", self._table.column(column)[self._row[code]].as_py())
+        return cast("str | bool | None", self._columns[column][self._row[code]].as_py())
 
     def title(self, code: str) -> str:
         """Return the full title of a code."""
@@ -95,7 +99,7 @@ class CodeTable:
     @cached_property
     def _children(self) -> dict[str, list[str]]:
         children: dict[str, list[str]] = {}
-        for code, parent in zip(self._row, self._table.column("parent").to_pylist(), strict=True):
+        for code, parent in zip(self._row, self._columns["parent"].to_pylist(), strict=True):
             if parent is not None:
                 children.setdefault(parent, []).append(code)
         return children
@@ -136,7 +140,7 @@ class CodeTable:
         return self._tags(code, valid)
 
     def _make_tags(self, code: str, valid: bool) -> Tags:
-        row = {k: v[0] for k, v in self._table.slice(self._row[code], 1).to_pydict().items()}
+        row = {name: cast("Any", self.value(code, name)) for name in _TAG_COLUMNS}
         terminal, content = bool(row["terminal"]), row["content"] == "J"
         usable = terminal and content
         ambulant = usable and row["para295"] != "V"
@@ -155,7 +159,7 @@ class CodeTable:
             group=row["group"] or "",
             usage=row["usage"],
             exotic=row["exotic"] == "J",
-            sex={"M": "m", "W": "w"}.get(row["sex_code"]),  # type: ignore[arg-type]
+            sex={"M": "m", "W": "w"}.get(row["sex_code"]),
             age_low=_bound(row["age_low"]),
             age_high=_bound(row["age_high"]),
             ifsg=row["infectious"] == "J",

@@ -45,6 +45,7 @@ class LexicalConfig:
     trigram_weight: float = 1.0
     word_weight: float = 0.3
     similarity_weight: float = 0.5
+    agreement_weight: float = 0.5
 
 
 @dataclass(frozen=True)

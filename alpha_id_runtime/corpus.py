@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alpha_id_runtime.errors import ArtefactsMissingError
@@ -21,11 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    import pyarrow as pa
 
 COLUMNS = (
     "text", "norm", "origin", "valid", "alpha_id", "orpha", "icd_code", "secondary_only", "edition_gap",
     "gap_rank", "complements",
 )  # fmt: skip
+
+_ENTRY_COLUMNS = tuple(name for name in COLUMNS if name not in ("norm", "complements"))
 
 
 class PhraseTable:
@@ -34,7 +36,7 @@ class PhraseTable:
     def __init__(self, table: pa.Table) -> None:
         """Take a table with the columns of ``corpus_phrases``."""
         self._table = table.combine_chunks()
-        self._shown = self._table.drop_columns(["norm"])
+        self._columns = {name: self._table.column(name).combine_chunks() for name in COLUMNS}
         coded = self._table.column("icd_code").combine_chunks().dictionary_encode()
         self.codes: list[str] = coded.dictionary.to_pylist()
         self.code_index: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
@@ -63,13 +65,15 @@ class PhraseTable:
 
     def entries(self, rows: Sequence[int]) -> list[Entry]:
         """Return the entries of ``rows``, in that order."""
+        columns = {name: self._columns[name] for name in _ENTRY_COLUMNS}
+        complements = self._columns["complements"]
         return [
             Entry(
                 row=row,
-                complements=tuple(Complement(**each) for each in plain.pop("complements") or ()),
-                **plain,
+                complements=tuple(Complement(**each) for each in complements[row].as_py() or ()),
+                **{name: column[row].as_py() for name, column in columns.items()},
             )
-            for row, plain in zip(rows, self._shown.take(pa.array(rows, pa.int64())).to_pylist(), strict=True)
+            for row in rows
         ]
 
     def texts(self, rows: list[int]) -> list[str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 EXACT_SCORE = 1.0
 # The same words in another order, or an entry named by its code in the line.
 TWIN_SCORE = 0.985
+# What a code's second and third best phrase count for beside its best.
+_AGREEMENT = np.array([0.0, 1 / 2, 1 / 3])
 # Whatever is merely alike stays below what is the same.
 ALIKE_CEILING = 0.97
 
@@ -31,7 +33,8 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
     """Return the rows that may stand for ``text``, scored.
 
     The score of a merely alike row is the weighted mean of its fused rank (1 = first by words and trigrams)
-    and its idf-weighted Dice coefficient.
+    and its idf-weighted Dice coefficient, joined by those of the next best rows of the same code: where
+    several phrases of a code are like the text, the code is the likelier.
     """
     normalised = normalise(text)
     trigram_rows = build.lexical.trigrams(normalised, settings.pool, allow)
@@ -40,12 +43,33 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
         [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
     )
     weight = settings.similarity_weight
-    scores = ALIKE_CEILING * ((1 - weight) * fused + weight * build.units.dice(normalised, rows))
+    alike = (1 - weight) * fused + weight * build.units.dice(normalised, rows)
+    scores = ALIKE_CEILING * _with_agreement(build.phrases.code_index[rows], alike, settings.agreement_weight)
     twins = build.lexical.twins(normalised, allow)
     if len(twins):  # an exact match is a twin, too
         rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
         rows, scores = _raise_to(rows, scores, build.lexical.exact(normalised, allow), EXACT_SCORE)
     return RankedRows.of(rows, scores)
+
+
+def _with_agreement(
+    codes: npt.NDArray[np.int32], scores: npt.NDArray[np.float64], weight: float
+) -> npt.NDArray[np.float64]:
+    """Add to each row ``weight`` times half its code's second best score and a third of its third best.
+
+    The sum is divided by what it can be at most, so that scores stay within 0 to 1.
+    """
+    if not len(codes):
+        return scores
+    order = np.lexsort((-scores, codes))
+    sorted_codes = codes[order]
+    starts = np.flatnonzero(np.concatenate(([True], sorted_codes[1:] != sorted_codes[:-1])))
+    lengths = np.diff(np.append(starts, len(codes)))
+    place = np.arange(len(codes)) - np.repeat(starts, lengths)
+    shares = np.where(place < len(_AGREEMENT), np.take(_AGREEMENT, place, mode="clip"), 0.0)
+    agreement = np.empty(len(codes))
+    agreement[order] = np.repeat(np.add.reduceat(shares * scores[order], starts), lengths)
+    return np.asarray((scores + weight * agreement) / (1 + weight * _AGREEMENT.sum()), dtype=np.float64)
 
 
 def _raise_to(

@@ -52,12 +52,15 @@ class Allow:
 
     def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return, for each row, whether it may be a candidate."""
+        mask: npt.NDArray[np.bool_] = ~np.isin(rows, self._excluded)
+        if self._passing.wanted == Filter():
+            return mask
         numbers = self._phrases.code_index[rows]
         distinct, place = np.unique(numbers, return_inverse=True)
         passes = np.array(
             [self._passing.verdict(self._phrases.codes[number]).passes for number in distinct], dtype=np.bool_
         )
-        mask: npt.NDArray[np.bool_] = passes[place] & ~np.isin(rows, self._excluded)
+        mask &= passes[place]
         return mask & self._phrases.valid[rows] if self._passing.valid_only else mask
 
 
