@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Role = Literal["primary", "aster", "addon"]
 _ROLES: dict[str, Role] = {"P": "primary", "O": "aster", "Z": "addon"}
+_SEXES: dict[str, Literal["m", "w"]] = {"M": "m", "W": "w"}
 _UNBOUNDED = "9999"
 _TAG_COLUMNS = (
     "terminal", "content", "para295", "para301", "chapter", "group", "usage", "exotic", "sex_code",
@@ -159,7 +160,7 @@ class CodeTable:
             group=row["group"] or "",
             usage=row["usage"],
             exotic=row["exotic"] == "J",
-            sex={"M": "m", "W": "w"}.get(row["sex_code"]),
+            sex=_SEXES.get(row["sex_code"]),
             age_low=_bound(row["age_low"]),
             age_high=_bound(row["age_high"]),
             ifsg=row["infectious"] == "J",
