@@ -1,9 +1,12 @@
 """What ``understand`` reads from a line: codes, certainty, side, state, parts, lines without a diagnosis."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding import Reading, understand
 
 
@@ -258,3 +261,50 @@ def test_any_mix_of_cues_is_read_without_an_error(text):
         assert 0 < variant.weight <= 1
         assert variant.text.strip()
         assert variant.text.casefold() != reading.core.casefold()
+
+
+def as_read(line: str) -> tuple[object, ...]:
+    """Return what a line is read as, in folded spelling."""
+    reading = understand(line)
+    return (
+        fold(reading.core),
+        [(fold(v.text), v.weight, v.how, v.certainty) for v in reading.variants],
+        reading.certainty,
+        reading.laterality,
+        [(d.scale, d.value, d.codes) for d in reading.degrees],
+        reading.no_diagnosis,
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Schüttellähmung",
+        "Rückenmarkentzündung für Abklärung",
+        "Übergewicht mit Fußpilz",
+        "Möglicher Hörsturz beidseitig",
+        "Ösophagusvarizenblutung",
+        "Schlüsselbeinbruch",
+        "Hämorrhoiden dritten Grades",
+        "Darmverschluß nicht auszuschließen",
+        "Größe 182 cm",
+        "Früheres Magengeschwür",
+        "Adipositas Grad III über 40",
+        "nüchtern-BZ 140 mg/dl",
+    ],
+)
+def test_a_line_is_read_alike_in_every_spelling(line):
+    """Umlauts as two letters or two signs, ss for ß, and small letters change nothing."""
+    letters = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}
+    spelled = line.translate(str.maketrans(letters))
+    wanted = as_read(line)
+    assert as_read(spelled) == wanted
+    assert as_read(unicodedata.normalize("NFD", line)) == wanted
+    assert as_read(line.replace("ß", "ss")) == wanted
+    assert as_read(line.lower()) == wanted
+
+
+def test_capitals_are_read_as_small_letters():
+    """A single word shouted is the same word."""
+    assert as_read("SCHÜTTELLÄHMUNG") == as_read("Schüttellähmung")
+    assert as_read("HERZSCHWÄCHE, AUSGESCHLOSSEN")[2] == "A"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from alpha_id_runtime.understanding.tables import lower, read_table, spell_out
+from alpha_id_runtime.text import fold
+from alpha_id_runtime.understanding.tables import Folded, LazyPattern, folded, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,8 @@ SETTLED, OPEN = 0.95, (0.85, 0.7, 0.6)
 _MAX_TEXTS = 4
 _TOKEN = re.compile(r"[^\W_]+(?:[-/][^\W_]+)*\.?")
 _PIECE = re.compile(r"[^\W_]+")
-_GLUED = re.compile(r"([A-ZÄÖÜ][a-zäöüß]{3,})(C[Aa])\.?")
+_GLUED = LazyPattern(r"([A-ZÄÖÜ][a-zäöüß]{3,})(C[Aa])\.?")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "AE", "Ö": "OE", "Ü": "UE", "ß": "ss"})
 _SHORT_WORD, _MERE_ENDING = 4, 3
 # Words that stand for themselves in a line written in capitals.
 _CAPITAL_WORDS = frozenset(
@@ -36,17 +38,20 @@ class Long:
     """One reading of a short form."""
 
     text: str
-    context: re.Pattern[str] | None
+    context: tuple[str, ...]
     glue: bool
 
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """The table as look-ups: as written, in lower case, and those of several pieces by their first piece."""
+    """The table as look-ups: by case, folded, and those of several pieces by their folded first piece.
+
+    Keys of ``exact`` keep their case; umlauts are spelled out in all.
+    """
 
     exact: dict[str, tuple[Long, ...]]
     any_case: dict[str, tuple[Long, ...]]
-    pieces: dict[str, tuple[tuple[re.Pattern[str], tuple[Long, ...]], ...]]
+    pieces: dict[str, tuple[tuple[LazyPattern, bool, tuple[Long, ...]], ...]]
     glued: dict[str, Long]
 
 
@@ -79,34 +84,37 @@ def load_abbreviations(folder: Path | None = None) -> Abbreviations:
     for row in read_table("abbreviations.tsv", COLUMNS, folder):
         row.one_of("join", ("", "glue"))
         key = (row.filled("short"), row.one_of("case", ("exact", "any")))
-        stems = row.many("context")
-        context = (
-            re.compile("|".join(spell_out(re.escape(stem.lower())) for stem in stems)) if stems else None
-        )
-        long = Long(row.filled("long"), context, row["join"] == "glue")
-        if any(other.text == long.text for other in readings.get(key, [])):
+        long = Long(row.filled("long"), row.stems("context"), row["join"] == "glue")
+        known = readings.setdefault(key, [])
+        if any(other.text == long.text for other in known):
             raise row.fail(f"the reading {long.text!r} of {key[0]!r} stands twice.")
-        readings.setdefault(key, []).append(long)
+        known.append(long)
     exact: dict[str, tuple[Long, ...]] = {}
     any_case: dict[str, tuple[Long, ...]] = {}
-    pieces: dict[str, list[tuple[re.Pattern[str], tuple[Long, ...]]]] = {}
+    pieces: dict[str, list[tuple[LazyPattern, bool, tuple[Long, ...]]]] = {}
     glued: dict[str, Long] = {}
     for (short, case), found in readings.items():
         longs = tuple(found)
         parts = _PIECE.findall(short)
         if len(parts) > 1:
-            flags = re.IGNORECASE if case == "any" else 0
-            pieces.setdefault(parts[0].lower(), []).append((re.compile(_loosely(short), flags), longs))
+            exactly = case == "exact"
+            pattern = LazyPattern(_loosely(_spelled(short) if exactly else fold(short)))
+            pieces.setdefault(fold(parts[0]), []).append((pattern, exactly, longs))
         elif case == "exact":
-            exact[short] = longs
+            exact[_spelled(short)] = longs
         else:
-            any_case[short.lower()] = longs
+            any_case[fold(short)] = longs
         if longs[0].glue and short.endswith("."):
-            glued[short.lower()] = longs[0]
+            glued[fold(short)] = longs[0]
     ordered = {
-        first: tuple(sorted(found, key=lambda pair: -len(pair[0].pattern))) for first, found in pieces.items()
+        first: tuple(sorted(found, key=lambda each: -len(each[0].source))) for first, found in pieces.items()
     }
     return Abbreviations(exact, any_case, ordered, glued)
+
+
+def _spelled(short: str) -> str:
+    """Return ``short`` in its case, umlauts spelled out."""
+    return short if short.isascii() else short.translate(_UMLAUTS)
 
 
 def _loosely(short: str) -> str:
@@ -157,85 +165,95 @@ def _notes(sites: list[_Site], pick: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"{site.short}: {site.options[option]}" for site, option in zip(sites, pick, strict=True))
 
 
+def is_short(token: str) -> bool:
+    """Return whether ``token`` is a short form of the table ("V.a.", "Insuff.")."""
+    return bool(_sites(token, {}))
+
+
 def _sites(text: str, mined: Mapping[str, tuple[str, ...]]) -> list[_Site]:
     table = load_abbreviations()
-    lowered = lower(text)
+    whole = folded(text)
     shouted = text.isupper() and " " in text
     sites: list[_Site] = []
     position = 0
-    while match := _TOKEN.search(text, position):
-        site = _pieces_at(table, text, lowered, match.start()) or _token_at(
-            table, text, lowered, match, mined
-        )
+    for match in _TOKEN.finditer(text):
+        if match.start() < position:
+            continue
+        site = _pieces_at(table, text, match.start()) or _token_at(table, whole, match, mined)
         if site and not (shouted and site.short in _CAPITAL_WORDS):
             sites.append(site)
             position = site.end
-        else:
-            position = match.end()
     return sites
 
 
-def _pieces_at(table: Abbreviations, text: str, lowered: str, start: int) -> _Site | None:
-    first = _PIECE.match(lowered, start)
-    for pattern, longs in table.pieces.get(first.group(), ()) if first else ():
-        match = pattern.match(text, start)
-        if match:
-            return _site(match.start(), match.end(), text, lowered, longs)
+def _pieces_at(table: Abbreviations, text: str, start: int) -> _Site | None:
+    first = _PIECE.match(text, start)
+    candidates = table.pieces.get(fold(first.group())) if first else None
+    if not candidates:
+        return None
+    rest = Folded(text[start:])
+    for pattern, exactly, longs in candidates:
+        if exactly:
+            spelled = pattern().match(_spelled(rest.text))
+            end = len(rest.text) - len(_unspelled(rest.text, spelled.end())) if spelled else 0
+        else:
+            match = pattern().match(rest.low)
+            end = rest.span(0, match.end())[1] if match else 0
+        if end:
+            return _site(start, start + end, folded(text), longs)
     return None
 
 
+def _unspelled(text: str, count: int) -> str:
+    """Return what is left of ``text`` behind the first ``count`` signs of its spelling."""
+    for place, sign in enumerate(text):
+        if count <= 0:
+            return text[place:]
+        count -= len(_spelled(sign))
+    return ""
+
+
 def _token_at(
-    table: Abbreviations, text: str, lowered: str, match: re.Match[str], mined: Mapping[str, tuple[str, ...]]
+    table: Abbreviations, whole: Folded, match: re.Match[str], mined: Mapping[str, tuple[str, ...]]
 ) -> _Site | None:
-    start, end = match.span()
-    longs = _look_up(table, match.group(), mined)
+    (start, end), token = match.span(), match.group()
+    longs = _look_up(table, token, mined)
     if longs:
-        keeps_dot = match.group().endswith(".") and end < len(text)
-        return _site(
-            start, end if not keeps_dot or _has_dot(table, match.group()) else end - 1, text, lowered, longs
-        )
-    glued = _glued(table, match.group())
+        drops_dot = token.endswith(".") and end < len(whole.text) and not _has_dot(table, token)
+        return _site(start, end - 1 if drops_dot else end, whole, longs)
+    glued = _glued(table, token)
     if glued:
-        return _Site(start, end, match.group(), (glued,), settled=True)
-    parts = match.group().rstrip(".").split("-")
-    if len(parts) > 1 and "/" not in match.group():
+        return _Site(start, end, token, (glued,), settled=True)
+    parts = token.rstrip(".").split("-")
+    if len(parts) > 1 and "/" not in token:
         for index, part in enumerate(parts):
             longs = _look_up(table, part, mined)
             if longs and len(part) != 1:
-                return _compound(start, end, match.group(), parts, index, longs, text, lowered)
+                return _compound(_site(start, end, whole, longs), parts, index, glue=longs[0].glue)
     return None
 
 
 def _has_dot(table: Abbreviations, token: str) -> bool:
-    return token in table.exact or token.lower() in table.any_case
+    return _spelled(token) in table.exact or fold(token) in table.any_case
 
 
-def _compound(  # noqa: PLR0917  # the pieces of one match, passed on once
-    start: int,
-    end: int,
-    token: str,
-    parts: list[str],
-    index: int,
-    longs: tuple[Long, ...],
-    text: str,
-    lowered: str,
-) -> _Site:
-    inner = _site(start, end, text, lowered, longs)
+def _compound(inner: _Site, parts: list[str], index: int, *, glue: bool) -> _Site:
     options = []
     for long in inner.options:
-        if index == len(parts) - 1 and longs[0].glue and index > 0:
+        if index == len(parts) - 1 and glue and index > 0:
             options.append(" ".join([*parts[: index - 1], parts[index - 1] + long[:1].lower() + long[1:]]))
         else:
             options.append(" ".join([*parts[:index], long, *parts[index + 1 :]]))
-    return _Site(start, end, token, tuple(options), inner.settled)
+    return _Site(inner.start, inner.end, inner.short, tuple(options), inner.settled)
 
 
 def _glued(table: Abbreviations, token: str) -> str | None:
-    camel = _GLUED.fullmatch(token)
-    if camel:
-        return camel.group(1) + "karzinom"
+    if token[-2:] in ("Ca", "CA", "a.", "A."):
+        camel = _GLUED().fullmatch(token)
+        if camel:
+            return camel.group(1) + "karzinom"
     if token.endswith("."):
-        low = token.lower()
+        low = fold(token)
         for short, long in table.glued.items():
             if low.endswith(short) and len(low) > len(short) + 2:
                 return token[: -len(short)].rstrip("-") + long.text[:1].lower() + long.text[1:]
@@ -243,26 +261,30 @@ def _glued(table: Abbreviations, token: str) -> str | None:
 
 
 def _look_up(table: Abbreviations, token: str, mined: Mapping[str, tuple[str, ...]]) -> tuple[Long, ...]:
-    for form in (token, token.rstrip(".")):
-        found = table.exact.get(form) or table.any_case.get(form.lower())
+    spelled, low = _spelled(token), fold(token)
+    found = table.exact.get(spelled) or table.any_case.get(low)
+    if found:
+        return found
+    bare = token.rstrip(".")
+    if bare != token:
+        found = table.exact.get(spelled.rstrip(".")) or table.any_case.get(low.rstrip("."))
         if found:
             return found
-    low = token.lower()
-    if len(token) >= _SHORT_WORD:
+    elif len(token) >= _SHORT_WORD:
         dotted = table.any_case.get(low + ".", ())
-        long = dotted[0].text.lower() if dotted else ""
+        long = fold(dotted[0].text) if dotted else ""
         if dotted and (not long.startswith(low) or len(long) > len(low) + _MERE_ENDING):
             return dotted
-    return tuple(Long(text, None, glue=False) for text in mined.get(token.rstrip("."), ()))
+    return tuple(Long(text, (), glue=False) for text in mined.get(bare, ()))
 
 
-def _site(start: int, end: int, text: str, lowered: str, longs: tuple[Long, ...]) -> _Site:
-    short = text[start:end]
+def _site(start: int, end: int, whole: Folded, longs: tuple[Long, ...]) -> _Site:
+    short = whole.text[start:end]
     if len(longs) == 1:
         return _Site(start, end, short, (longs[0].text,), settled=True)
-    rest = lowered[:start] + " " + lowered[end:]
-    fitting = [long for long in longs if long.context and long.context.search(rest)]
+    rest = fold(whole.text[:start] + " " + whole.text[end:])
+    fitting = [long for long in longs if any(stem in rest for stem in long.context)]
     if fitting:
         return _Site(start, end, short, tuple(long.text for long in fitting), settled=len(fitting) == 1)
-    ordered = sorted(longs, key=lambda long: long.context is not None)
+    ordered = sorted(longs, key=lambda long: bool(long.context))
     return _Site(start, end, short, tuple(long.text for long in ordered), settled=False)

@@ -1,7 +1,7 @@
-"""Words around a diagnosis: certainty, side, headings, dates, doses, and lines that hold no diagnosis.
+"""Words around a diagnosis: certainty, side, headings, dates, doses.
 
-Holds: ``tables/cues.tsv`` compiled, and functions that read or take off what it describes. Refuses:
-abbreviations, degrees and synonyms; they are read elsewhere.
+Holds: ``tables/cues.tsv`` as patterns and word lists, and functions that read or take off what it describes.
+Refuses: abbreviations, degrees, synonyms, and lines without a diagnosis; they are read elsewhere.
 """
 
 from __future__ import annotations
@@ -11,95 +11,151 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from alpha_id_runtime.understanding.tables import Row, lower, read_table, spell_out
+from alpha_id_runtime.text import fold
+from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table, stands_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from alpha_id_runtime.model import Certainty, Laterality
 
-COLUMNS = ("kind", "value", "pattern", "reason")
-KINDS = (
+COLUMNS = ("kind", "value", "trigger", "pattern", "reason")
+# Kinds of rows that hold one regular expression each, and kinds that may hold lists of words.
+PATTERNS = (
     "start", "end", "tail", "side", "anatomy", "eye", "eye context", "heading", "date", "dose", "measure",
-    "tnm", "no diagnosis", "procedure", "not procedure", "disease",
+    "tnm", "no diagnosis",
 )  # fmt: skip
+LISTS = ("procedure", "not procedure", "disease", "drug", "lab", "remark")
+_LISTED = ("word", "start", "end", "part")
 TAKEN_OFF = (("tnm", "TNM or grading"), ("measure", "measured value"), ("dose", "dose"), ("date", "date"))
 
 _NUMBERING = re.compile(
-    r"^\s*(?:[-–—•*·>→]+\s*)*(?:\(?\d{1,2}(?:\.\d{1,2})?[.)]\)?"
+    r"\s*(?:[-–—•*·>→]+\s*)*(?:\(?\d{1,2}(?:\.\d{1,2})?[.)]\)?"
     r"(?!\s*(?:[\d%]|grad|ssw|schwanger|monat|rippe|finger|zeh|strahl|lebens|schub|mfk|mhk|metat|hirnn|ordnung|grav"
-    r"|trim|woche|tag|jahr|ast\b|lwk|bwk|hwk|ptg|degree|geburt|kind))\s*|[a-h]\)\s*|[ivx]{1,4}\)\s+)?"
+    r"|trim|woche|tag|jahr|ast\b|lwk|bwk|hwk|ptg|degree|geburt|kind|stadi))\s*|[a-h]\)\s*|[ivx]{1,4}\)\s+)?"
     r"(?:[-–—•*·>→]+\s*)*",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FILLER = re.compile(
-    r"\b(?:seit|am|im|vom|bis|ab|zuletzt|aktuell|derzeit|uhr|und|ca|etwa|von|unter|mit)\b|[\W\d_]"
-)
-# These reasons hold although a disease is named: "kein Hinweis auf Pneumonie".
-_EVEN_IF_ILL = ("negated finding", "value", "no diagnosis")
-_SEVERAL = re.compile(r"[,;]\s|\bDD\b")
-_SEGMENT = re.compile(r"\s*(?:[,;](?!\d)|\s[-–/]\s|\s(?:und|sowie|u\.)\s)\s*")
+_SEVERAL = LazyPattern(r"[,;]\s|\bDD\b")
+
+
+@dataclass(frozen=True)
+class Cue:
+    """One row: a pattern tried only where one of its triggers stands in the folded line."""
+
+    value: str
+    triggers: tuple[str, ...]
+    pattern: RowPattern
+    reason: str
+
+    def may_match(self, low: str) -> bool:
+        """Return whether a trigger stands in ``low``; ``0`` stands for any digit."""
+        if not self.triggers:
+            return True
+        return stands_in(self.triggers, low) or ("0" in self.triggers and any(map(str.isdecimal, low)))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of one kind, folded: whole ones, starts, ends, parts, and patterns for what these cannot say."""
+
+    whole: frozenset[str]
+    starts: tuple[str, ...]
+    ends: tuple[str, ...]
+    parts: tuple[str, ...]
+    patterns: tuple[Cue, ...]
+    reason: str
+
+    def has(self, word: str) -> bool:
+        """Return whether a folded ``word`` is of this kind."""
+        return (
+            word in self.whole
+            or word.startswith(self.starts)
+            or word.endswith(self.ends)
+            or any(cue.may_match(word) and cue.pattern().fullmatch(word) for cue in self.patterns)
+        )
+
+    def found_in(self, low: str) -> bool:
+        """Return whether a part or a pattern of this kind stands in the folded text ``low``."""
+        return any(part in low for part in self.parts) or any(
+            cue.may_match(low) and cue.pattern().search(low) for cue in self.patterns
+        )
 
 
 @dataclass(frozen=True)
 class Cues:
-    """The compiled table. ``start`` and ``end`` name the certainty by the group that matched."""
+    """The table: patterns and word lists by kind."""
 
-    start: re.Pattern[str]
-    end: re.Pattern[str]
-    sides: tuple[tuple[Laterality, re.Pattern[str]], ...]
-    eyes: tuple[tuple[Laterality, re.Pattern[str]], ...]
-    whole: tuple[tuple[str, re.Pattern[str]], ...]
-    procedure_reason: str
-    any_of: dict[str, re.Pattern[str]]
+    patterns: dict[str, tuple[Cue, ...]]
+    words: dict[str, Words]
 
 
 @lru_cache(maxsize=4)
 def load_cues(folder: Path | None = None) -> Cues:
-    """Return the table of cues, read once.
+    """Return the table of cues, read once; its patterns are compiled when first used.
 
     Raises:
         ConfigError: a row is broken or a kind is missing.
     """
-    by_kind: dict[str, list[Row]] = {kind: [] for kind in KINDS}
-    for row in read_table("cues.tsv", COLUMNS, folder):
+    by_kind: dict[str, list[Row]] = {kind: [] for kind in (*PATTERNS, *LISTS)}
+    rows = read_table("cues.tsv", COLUMNS, folder)
+    for row in rows:
         row.filled("pattern")
-        row.pattern("pattern")
-        by_kind[row.one_of("kind", KINDS)].append(row)
-        if row["kind"] in ("start", "end"):
+        kind = row.one_of("kind", (*PATTERNS, *LISTS))
+        by_kind[kind].append(row)
+        if kind in ("start", "end"):
             row.one_of("value", ("V", "A", "Z", "G"))
-        if row["kind"] in ("side", "eye"):
+        elif kind in ("side", "eye"):
             row.one_of("value", ("R", "L", "B"))
-        if row["kind"] in ("no diagnosis", "procedure"):
+        elif kind in LISTS:
+            row.one_of("value", ("", *_LISTED))
+        if kind in ("no diagnosis", "procedure"):
             row.filled("reason")
-    missing = [kind for kind, rows in by_kind.items() if not rows]
+    missing = [kind for kind, found in by_kind.items() if not found]
     if missing:
-        raise by_kind["start" if by_kind["start"] else "end"][0].fail(
-            f"the table has no row of kind {missing[0]!r}."
-        )
-    start = rf"^[\s,:(–-]*(?:{_named(by_kind['start'])})(?:(?<=[.?/:])|(?![a-zäöüß]))[\s:]*"
-    end = rf"(?:(?<=\W)|(?=[(,?]))(?:{_named(by_kind['end'])})[\s.!)]*$"
+        raise rows[0].fail(f"the table has no row of kind {missing[0]!r}.")
     return Cues(
-        start=re.compile(spell_out(start)),
-        end=re.compile(spell_out(end)),
-        sides=tuple((cast("Laterality", r["value"]), r.pattern("pattern")) for r in by_kind["side"]),
-        eyes=tuple(
-            (cast("Laterality", r["value"]), re.compile(rf"(?<![\w-])(?:{r['pattern']})(?![\w-])"))
-            for r in by_kind["eye"]
-        ),
-        whole=tuple((r["reason"], r.pattern("pattern")) for r in by_kind["no diagnosis"]),
-        procedure_reason=by_kind["procedure"][0]["reason"],
-        any_of={
-            kind: re.compile(spell_out("|".join(f"(?:{r['pattern']})" for r in by_kind[kind])))
-            for kind in KINDS
-            if kind not in ("start", "end", "side", "eye", "no diagnosis")
-        },
+        {kind: tuple(_cue(row) for row in by_kind[kind]) for kind in PATTERNS},
+        {kind: _words(by_kind[kind]) for kind in LISTS},
     )
 
 
-def _named(rows: list[Row]) -> str:
-    return "|".join(f"(?P<{row['value']}{index}>{row['pattern']})" for index, row in enumerate(rows))
+def check_cues(folder: Path | None = None) -> None:
+    """Compile every pattern of the table.
+
+    Raises:
+        ConfigError: one is no regular expression.
+    """
+    cues = load_cues(folder)
+    for found in (*cues.patterns.values(), *(words.patterns for words in cues.words.values())):
+        for cue in found:
+            cue.pattern()
+
+
+def _cue(row: Row) -> Cue:
+    source = row["pattern"]
+    if row["kind"] == "start":
+        source = rf"[\s,:(–-]*(?:{source})(?:(?<=[.?/:])|(?![a-z]))[\s:]*"
+    elif row["kind"] == "end":
+        source = rf"(?:(?<=\W)|(?=[(,?]))(?:{source})[\s.!)]*$"
+    elif row["kind"] == "eye":
+        source = rf"(?<![\w-])(?:{source})(?![\w-])"
+    return Cue(row["value"], row.stems("trigger"), row.pattern("pattern", source), row["reason"])
+
+
+def _words(rows: list[Row]) -> Words:
+    lists = {
+        value: tuple(w for r in rows if r["value"] == value for w in r.stems("pattern")) for value in _LISTED
+    }
+    return Words(
+        frozenset(lists["word"]),
+        lists["start"],
+        lists["end"],
+        lists["part"],
+        tuple(_cue(row) for row in rows if not row["value"]),
+        rows[0]["reason"],
+    )
 
 
 def take_heading(text: str) -> tuple[str, list[str]]:
@@ -110,10 +166,13 @@ def take_heading(text: str) -> tuple[str, list[str]]:
         notes.append("numbering")
     else:
         bare = text
-    match = load_cues().any_of["heading"].match(lower(bare))
-    if match and bare[match.end() :].strip():
-        bare = bare[match.end() :].lstrip()
-        notes.append("heading")
+    whole = folded(bare)
+    for cue in load_cues().patterns["heading"]:
+        match = cue.pattern().match(whole.low) if cue.may_match(whole.low) else None
+        if match and whole.low[match.end() :].strip():
+            bare = bare[whole.span(0, match.end())[1] :].lstrip()
+            notes.append("heading")
+            break
     return bare, notes
 
 
@@ -125,18 +184,33 @@ def take_certainty(text: str) -> tuple[str, Certainty | None, list[str]]:
     cues = load_cues()
     first: str | None = None
     notes = []
-    for pattern in (cues.start, cues.start, cues.end):
-        match = (pattern.match if pattern is cues.start else pattern.search)(lower(text))
-        if not match or match.lastgroup is None:
+    for kind in ("start", "start", "end"):
+        found = _certainty_at(text, cues.patterns[kind], at_start=kind == "start")
+        if found is None:
             continue
-        kept = text[match.end() :] if pattern is cues.start else text[: match.start()]
-        if not _WORD.search(kept) or (pattern is cues.end and _SEVERAL.search(kept)):
+        value, (start, end) = found
+        kept = text[end:] if kind == "start" else text[:start]
+        if not _WORD.search(kept) or (kind == "end" and _SEVERAL().search(kept)):
             continue  # words at the end of several parts hold for the last one
-        found = match.lastgroup[0]
-        first = found if first is None or (first == "G" and found != "G") else first
-        notes.append(text[match.start() : match.end()].strip(" ,:()"))
+        first = value if first is None or (first == "G" and value != "G") else first
+        notes.append(text[start:end].strip(" ,:()"))
         text = kept
     return text, cast("Certainty | None", first), notes
+
+
+def _certainty_at(text: str, cues: tuple[Cue, ...], *, at_start: bool) -> tuple[str, tuple[int, int]] | None:
+    """Return the certainty said at the start (the first row that fits) or end (the earliest place)."""
+    whole = folded(text)
+    best: tuple[str, tuple[int, int]] | None = None
+    for cue in cues:
+        if not cue.may_match(whole.low):
+            continue
+        match = cue.pattern().match(whole.low) if at_start else cue.pattern().search(whole.low)
+        if match and (best is None or match.start() < best[1][0]):
+            best = cue.value, match.span()
+            if at_start:
+                break
+    return (best[0], whole.span(*best[1])) if best else None
 
 
 def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
@@ -144,45 +218,64 @@ def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
 
     "linker Ventrikel", "Rechts-links-Shunt" and the like are anatomy and stay.
     """
-    cues = load_cues()
-    lowered = lower(text)
-    anatomy = [match.span() for match in cues.any_of["anatomy"].finditer(lowered)]
+    patterns = load_cues().patterns
+    whole = folded(text)
+    low = whole.low
+    anatomy: list[tuple[int, int]] | None = None
     spans: list[tuple[int, int]] = []
-    found: list[Laterality] = []
-    for side, pattern in cues.sides:
-        for match in pattern.finditer(lowered):
+    found: list[str] = []
+    for cue in patterns["side"]:
+        if not cue.may_match(low):
+            continue
+        for match in cue.pattern().finditer(low):
+            if anatomy is None:
+                anatomy = _spans(patterns["anatomy"], low)
             start, end = match.span()
             if start < end and not any(s < end and start < e for s, e in (*anatomy, *spans)):
                 spans.append((start, end))
-                found.append(side)
-    for side, pattern in cues.eyes:
-        for match in pattern.finditer(text):
-            behind = text[match.end() :].lstrip()
-            if behind.startswith(":") or cues.any_of["eye context"].search(lowered):
+                found.append(cue.value)
+    spans = [whole.span(start, end) for start, end in spans]
+    for cue in patterns["eye"]:
+        if not stands_in(cue.triggers, low):
+            continue
+        for match in cue.pattern().finditer(text):
+            if text[match.end() :].lstrip().startswith(":") or _spans(patterns["eye context"], low):
                 spans.append(match.span())
-                found.append(side)
+                found.append(cue.value)
     if not found:
         return text, None, []
     notes = [text[start:end] for start, end in spans]
     both = "B" in found or len(set(found)) > 1
-    return cut(text, spans), "B" if both else found[0], notes
+    return cut(text, spans), cast("Laterality", "B" if both else found[0]), notes
 
 
 def take_off(text: str) -> tuple[str, list[str]]:
     """Return ``text`` without TNM, measured values, doses, dates and a denying tail, and notes on them."""
     notes = []
-    cues = load_cues()
-    if any(char.isdecimal() for char in text) or "ED" in text or "seit" in text:
-        for kind, name in TAKEN_OFF:
-            spans = [m.span() for m in cues.any_of[kind].finditer(lower(text)) if m.end() > m.start()]
-            if spans:
-                text = cut(text, spans)
-                notes.append(name)
-    spans = [m.span() for m in cues.any_of["tail"].finditer(lower(text))]
+    patterns = load_cues().patterns
+    for kind, name in TAKEN_OFF:
+        whole = folded(text)
+        spans = [whole.span(*span) for span in _spans(patterns[kind], whole.low)]
+        if spans:
+            text = cut(text, spans)
+            notes.append(name)
+    whole = folded(text)
+    spans = [whole.span(*span) for span in _spans(patterns["tail"], whole.low)]
     if spans and _WORD.search(cut(text, spans)):
         text = cut(text, spans)
         notes.append("denying tail")
     return text, notes
+
+
+def _spans(cues: tuple[Cue, ...], low: str) -> list[tuple[int, int]]:
+    """Return all places in ``low`` that one of ``cues`` finds."""
+    return [
+        match.span()
+        for cue in cues
+        if cue.may_match(low)
+        for match in cue.pattern().finditer(low)
+        if match.end() > match.start()
+    ]
 
 
 def cut(text: str, spans: list[tuple[int, int]]) -> str:
@@ -196,53 +289,11 @@ def cut(text: str, spans: list[tuple[int, int]]) -> str:
     return " ".join(kept)
 
 
-def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
-    """Return in words why ``text`` (codes, numbering off) holds no diagnosis; None where it may hold one.
-
-    A line of several parts holds none only if none of them does. A state after a procedure (``Z``) is a
-    diagnosis: there are codes for it.
-    """
-    whole = _reason(text, certainty)
-    if whole or certainty == "Z":
-        return whole
-    first: str | None = None
-    for part in _SEGMENT.split(text):
-        if _WORD.search(part) and part != text:
-            reason = _reason(part, certainty)
-            if reason is None:
-                return None
-            first = first or reason
-    return first
+def is_word(text: str) -> bool:
+    """Return whether ``text`` holds a word of two letters or more."""
+    return _WORD.search(text) is not None
 
 
-def _reason(text: str, certainty: Certainty | None) -> str | None:
-    cues = load_cues()
-    lowered = lower(text).strip(" .,;:!-")
-    if not _WORD.search(lowered):
-        return "no word in the line"
-    ill = cues.any_of["disease"].search(lowered) is not None
-    for reason, pattern in cues.whole:
-        if (not ill or reason.endswith(_EVEN_IF_ILL)) and pattern.fullmatch(lowered):
-            return reason
-    if certainty != "Z" and _is_procedure(lowered, cues):
-        return cues.procedure_reason
-    return None if ill else _only_figures(text)
-
-
-def _only_figures(text: str) -> str | None:
-    """Return the reason where ``text``, which names no disease, is little but figures or a dose."""
-    bare, notes = take_off(text)
-    if notes and not _WORD.search(_FILLER.sub(" ", lower(bare))):
-        return f"nothing but {' and '.join(notes)}"
-    if "dose" in notes and len(_WORD.findall(bare)) <= 4:  # noqa: PLR2004  # a name, a form, how it is given
-        return "a drug with its dose"
-    return None
-
-
-def _is_procedure(lowered: str, cues: Cues) -> bool:
-    """Return whether a word names a procedure and no other one a disease ("-zystektomie" is none)."""
-    if cues.any_of["not procedure"].search(lowered):
-        return False
-    words = re.findall(r"[^\W_][\w/-]*", lowered)
-    others = [word for word in words if not cues.any_of["procedure"].fullmatch(word)]
-    return len(others) < len(words) and not cues.any_of["disease"].search(" ".join(others))
+def folded_words(text: str) -> list[str]:
+    """Return the folded words of ``text``, hyphens and slashes inside kept."""
+    return re.findall(r"[^\W_][\w/-]*", fold(text))

@@ -10,28 +10,30 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from alpha_id_runtime.understanding.tables import LazyPattern
+
 if TYPE_CHECKING:
     from alpha_id_runtime.model import Certainty, Laterality
 
-_CODE = re.compile(
+_CODE = LazyPattern(
     r"(?<![\w./+-])(?:ICD(?:[\s-]?10)?(?:[\s-]?GM)?\s*:?\s*)?"
     r"(?P<category>[A-Za-z]\d{2})(?P<rest>\.(?:\d{1,2}|\d?[-–x])|\.(?=\s*(?:$|[),;])))?(?P<mark>[+*!†#])?"
     r"(?:\s?(?P<first>[GVAZRLB])(?:\s?(?P<second>[GVAZRLB]))?(?![\w.:-]))?"
     r"(?![\w/-])"
 )
-_NOT_BEFORE = re.compile(
+_NOT_BEFORE = LazyPattern(
     r"(?:vitamin|vit\.?|coenzym|virus|viren|hla|cd|typ|stadium|gruppe|faktor|komponente|serotyp|genotyp|protein"
     r"|zimmer|station|bett|mutation|exon|[hbl]wk|segment|höhe|th|ebene|nr\.?|ca|position)[\s:.-]*$",
     re.IGNORECASE,
 )
-_SPINE = re.compile(
+_SPINE = LazyPattern(
     r"wirbel|bandscheib|prolaps|protrus|bsv|npp|radikul|spinal|listhes|segment|[hbl]wk|[hbl]ws|fraktur",
     re.IGNORECASE,
 )
-_VITAMIN = re.compile(r"^[\s-]*(?:mangel|hypovit|defizit|substitution|spritze|infektion)", re.IGNORECASE)
-_CHROMOSOME = re.compile(r"\b(?:t|del|inv|dup)\s?\(\d")
-_SEPARATED = re.compile(r"(?:^|[,;:()\[\]|=–-])\s*$")
-_ENDED = re.compile(r"^\s*(?:$|[,;:.()\[\]|])")
+_VITAMIN = LazyPattern(r"^[\s-]*(?:mangel|hypovit|defizit|substitution|spritze|infektion)", re.IGNORECASE)
+_CHROMOSOME = LazyPattern(r"\b(?:t|del|inv|dup)\s?\(\d")
+_SEPARATED = LazyPattern(r"(?:^|[,;:()\[\]|=–-])\s*$")
+_ENDED = LazyPattern(r"^\s*(?:$|[,;:.()\[\]|])")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def take_codes(text: str) -> Given:
     certainty: str | None = None
     side: str | None = None
     last = 0
-    for match in _CODE.finditer(text):
+    for match in _CODE().finditer(text):
         if not _is_code(text, match):
             continue
         rest = (match["rest"] or "").strip(".-–x")
@@ -74,16 +76,16 @@ def take_codes(text: str) -> Given:
 
 def _is_code(text: str, match: re.Match[str]) -> bool:
     before, after = text[: match.start()], text[match.end() :]
-    chromosome = match["category"][0] in "pq" and _CHROMOSOME.search(text)
-    if chromosome or _NOT_BEFORE.search(before) or _VITAMIN.match(after):
+    chromosome = match["category"][0] in "pq" and _CHROMOSOME().search(text)
+    if chromosome or _NOT_BEFORE().search(before) or _VITAMIN().match(after):
         return False
     if match["rest"]:
         return True
-    separated = _SEPARATED.search(before) is not None
+    separated = _SEPARATED().search(before) is not None
     if not match["category"][0].isupper():
-        return separated and _ENDED.match(after) is not None
-    if separated and (before.strip() or _ENDED.match(after) or match["mark"]):
+        return separated and _ENDED().match(after) is not None
+    if separated and (before.strip() or _ENDED().match(after) or match["mark"]):
         return True
-    if match["category"][0] in "CLST" and _SPINE.search(text):
+    if match["category"][0] in "CLST" and _SPINE().search(text):
         return False
-    return separated or _ENDED.match(after) is not None
+    return separated or _ENDED().match(after) is not None

@@ -15,13 +15,14 @@ import re
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.text import fold
+from alpha_id_runtime.understanding.tables import LazyPattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_BRACKET = re.compile(r"(?P<before>[^\[\]]*?)\s*\[(?P<inside>[^\[\]]{2,120})\]")
-_SHORT = re.compile(r"(?=(?:[^A-ZÄÖÜ]*[A-ZÄÖÜ]){2})[A-Za-zÄÖÜäöü0-9]{2,9}")
-_LAST = re.compile(r"(?:^|[\s(\-])(?P<short>[^\s()\-,;]+)$")
+_BRACKET = LazyPattern(r"(?P<before>[^\[\]]*?)\s*\[(?P<inside>[^\[\]]{2,120})\]")
+_SHORT = LazyPattern(r"(?=(?:[^A-ZÄÖÜ]*[A-ZÄÖÜ]){2})[A-Za-zÄÖÜäöü0-9]{2,9}")
+_LAST = LazyPattern(r"(?:^|[\s(\-])(?P<short>[^\s()\-,;]+)$")
 _WORDS_BEYOND = 5
 
 
@@ -31,7 +32,7 @@ def mine_abbreviations(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for text in texts:
         if "[" not in text:
             continue
-        for match in _BRACKET.finditer(text):
+        for match in _BRACKET().finditer(text):
             pair = _pair(match["before"], match["inside"].strip())
             if pair:
                 pairs.setdefault(pair[0], {}).setdefault(fold(pair[1]), pair[1])
@@ -39,10 +40,10 @@ def mine_abbreviations(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _pair(before: str, inside: str) -> tuple[str, str] | None:
-    last = _LAST.search(before)
-    if last and _SHORT.fullmatch(last["short"]) and not _SHORT.fullmatch(inside):
+    last = _LAST().search(before)
+    if last and _SHORT().fullmatch(last["short"]) and not _SHORT().fullmatch(inside):
         return (last["short"], inside) if _fits(last["short"], inside) == 0 else None
-    if not _SHORT.fullmatch(inside):
+    if not _SHORT().fullmatch(inside):
         return None
     words = before.split()
     reach = words[-min(len(inside) + _WORDS_BEYOND, 2 * len(inside)) :]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from alpha_id_runtime.understanding.tables import lower
+from alpha_id_runtime.text import fold
+from alpha_id_runtime.understanding.tables import LazyPattern
 
-_SEAM = re.compile(
+_SEAM = LazyPattern(
     r"\s*(?:[;+]|,(?!\d)|(?<=[^\W\d_])\s?/\s?(?=[^\W\d_]{4})|\s[-–=>]+\s|(?<=[^\W\d_]{6})\.\s(?=\S{5})"
     r"|[(\[]|[)\]]"
     r"|(?<!\w)(?:mit|bei|und|u\.|m\.|b\.|sowie|wegen|infolge|aufgrund|bzw\.?|ieL|i\.e\.L\.|in erster linie"
@@ -19,7 +20,7 @@ _SEAM = re.compile(
     r"(?![^\W\d_]))\s*(?:(?:eine[rsnm]?|einem|der|des|dem|den|die)\s+)?",
     re.IGNORECASE,
 )
-_SHARED = re.compile(r"([^\W\d_]{3,})-\s*(?:und|u\.|,|/|sowie|oder|bzw\.?)\s*([^\W\d_]{7,})")
+_SHARED = LazyPattern(r"([^\W\d_]{3,})-\s*(?:und|u\.|,|/|sowie|oder|bzw\.?)\s*([^\W\d_]{7,})")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 # Word ends that are shared by "X- und Y..."; the longest that fits is taken.
 _HEADS = (
@@ -41,7 +42,7 @@ def split_parts(text: str) -> tuple[str, ...]:
     written with capitals.
     """
     whole = share_heads(text)
-    pieces = [piece.strip(" .,;:-–") for piece in _SEAM.split(whole)]
+    pieces = [piece.strip(" .,;:-–") for piece in _SEAM().split(whole)]
     capital = any(char.isupper() for char in whole)
     parts = [
         piece
@@ -57,13 +58,13 @@ def share_heads(text: str) -> str:
     """Return ``text`` with "Leber- und Lungenmetastasen" written "Lebermetastasen und Lungenmetastasen"."""
     if "-" not in text:
         return text
-    return _SHARED.sub(_written_out, text)
+    return _SHARED().sub(_written_out, text)
 
 
 def _written_out(match: re.Match[str]) -> str:
     first, second = match.group(1), match.group(2)
-    low = lower(second)
-    heads = [head for head in _HEADS if low.endswith(head) and len(low) > len(head) + 2]
+    low = fold(second)
+    heads = [head for head in _HEADS if low.endswith(fold(head)) and len(low) > len(head) + 2]
     if not heads:
         return match.group()
     head = max(heads, key=len)

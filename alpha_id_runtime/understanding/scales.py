@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
-from alpha_id_runtime.text import canonical
+from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.reading import Decides, Degree
-from alpha_id_runtime.understanding.tables import Row, lower, read_table
+from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ _SPOKEN = r"(?P<x>erst|zweit|dritt|viert)(?:gradig|e[nrs]? grad)"
 _WORDED = (
     rf"\b(?:grad(?:es)?|stadium|stad\.?|gr\.|st\.|kategorie|kat\.|klasse)[\s:.]*{_TAKEN}|{_BEFORE}|{_SPOKEN}"
 )
-_NUMBER = r"(?P<op><=|>=|[<>≤≥]|unter|über)?\s*(?P<n>\d+(?:[.,]\d+)?)"
+_NUMBER = r"(?P<op><=|>=|[<>≤≥]|unter|ueber)?\s*(?P<n>\d+(?:[.,]\d+)?)"
 _MACROS = (("{V}", _TAKEN), ("{W}", _TAKEN_TOO), ("{G}", _WORDED), ("{N}", _NUMBER))
 
 _ROMAN = {"iii": "3", "iv": "4", "ii": "2", "i": "1", "v": "5"}
@@ -44,14 +44,14 @@ _ROMAN_VALUE = re.compile(r"(iii|iv|ii|i|v)([ab]?)")
 _ORDINALS = {"erst": "1", "zweit": "2", "dritt": "3", "viert": "4"}
 _UNIT_DAYS = {"tag": 1.0, "woche": 7.0, "monat": 30.44, "jahr": 365.25}
 _SPELLED = {
-    "einem": 1.0, "einer": 1.0, "zwei": 2.0, "drei": 3.0, "vier": 4.0, "fünf": 5.0, "sechs": 6.0,
+    "einem": 1.0, "einer": 1.0, "zwei": 2.0, "drei": 3.0, "vier": 4.0, "fuenf": 5.0, "sechs": 6.0,
     "sieben": 7.0, "acht": 8.0, "neun": 9.0,
-    "zehn": 10.0, "elf": 11.0, "zwölf": 12.0, "eineinhalb": 1.5, "anderthalb": 1.5,
+    "zehn": 10.0, "elf": 11.0, "zwoelf": 12.0, "eineinhalb": 1.5, "anderthalb": 1.5,
     "einem halben": 0.5, "einigen": 2.0, "mehreren": 2.0, "vielen": 2.0,
 }  # fmt: skip
 _LEAST = 1e-6
 _WORD_TAIL = re.compile(r"[^\W\d_]*(?:-[^\W\d_]+)?")
-_DEGREE_WORDS = re.compile(
+_DEGREE_WORDS = LazyPattern(
     r"(?:\b(?:grad(?:es)?|stadium|stad\.?|klasse|kategorie|kat\.|gr\.|st\.|typ|gold|nyha|ccs|fontaine|nach"
     r"|who|child|pugh|score|kdigo|akin|bmi|e?gfr|fev\s?-?1|von|ca\.?|bei|vor|im|ssw|g|mmse|mmst|gleason)[\s:,(=-]*)+$"
 )
@@ -78,9 +78,9 @@ class ScalePattern:
     scale: str
     family: str
     triggers: tuple[str, ...]
-    context: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
-    said: re.Pattern[str]
+    context: RowPattern | None
+    unless: RowPattern | None
+    said: RowPattern
     offset: float
     base: tuple[str, ...]
     without: tuple[str, ...]
@@ -117,7 +117,7 @@ def _scale_value(row: Row) -> ScaleValue:
     if low is not None and high is not None and low >= high:
         raise row.fail("column 'low' must be below 'high'.")
     row.filled("value")
-    return ScaleValue(row, row.many("value"), low, high, codes, decides, row.many("title"))
+    return ScaleValue(row, row.stems("value"), low, high, codes, decides, row.many("title"))
 
 
 def _scale_pattern(row: Row, values: dict[str, list[ScaleValue]]) -> ScalePattern:
@@ -131,7 +131,7 @@ def _scale_pattern(row: Row, values: dict[str, list[ScaleValue]]) -> ScalePatter
         row=row,
         scale=scale,
         family=scale.split("/")[0],
-        triggers=tuple(t.lower() for t in row.filled("trigger").split("|")),
+        triggers=_triggers(row),
         context=row.pattern("context") if row["context"] else None,
         unless=row.pattern("unless") if row["unless"] else None,
         said=row.pattern("said", said),
@@ -143,11 +143,15 @@ def _scale_pattern(row: Row, values: dict[str, list[ScaleValue]]) -> ScalePatter
     )
 
 
+def _triggers(row: Row) -> tuple[str, ...]:
+    """Return the cell split at ``|``, blanks kept: they are part of a trigger."""
+    return tuple(fold(trigger) for trigger in row.filled("trigger").split("|"))
+
+
 @lru_cache(maxsize=4)
-def _any_trigger(folder: Path | None) -> re.Pattern[str]:
-    """Return one pattern of all triggers: most lines hold none and are done with after it."""
-    triggers = {trigger for pattern in load_scales(folder) for trigger in pattern.triggers}
-    return re.compile("|".join(re.escape(trigger) for trigger in sorted(triggers)))
+def _any_trigger(folder: Path | None) -> tuple[str, ...]:
+    """Return all triggers: most lines hold none and are done with after them."""
+    return tuple(dict.fromkeys(t for pattern in load_scales(folder) for t in pattern.triggers))
 
 
 def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, tuple[int, int]], ...]:
@@ -155,24 +159,24 @@ def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, t
 
     The first pattern of a family that finds a value known to its scale counts.
     """
-    lowered = lower(text)
-    said = set(_any_trigger(folder).findall(lowered))
-    if not said:
+    whole = folded(text)
+    lowered = whole.low
+    if not any(trigger in lowered for trigger in _any_trigger(folder)):
         return ()
     found: list[tuple[Degree, tuple[int, int]]] = []
     families: set[str] = set()
     for pattern in load_scales(folder):
         if pattern.family in families or not any(trigger in lowered for trigger in pattern.triggers):
             continue
-        if pattern.context is not None and not pattern.context.search(lowered):
+        if pattern.context is not None and not pattern.context().search(lowered):
             continue
-        if pattern.unless is not None and pattern.unless.search(lowered):
+        if pattern.unless is not None and pattern.unless().search(lowered):
             continue
-        for match in pattern.said.finditer(lowered):
+        for match in pattern.said().finditer(lowered):
             degree = _degree(pattern, match)
             if degree is not None:
                 families.add(pattern.family)
-                found.append((degree, _words_of(lowered, match)))
+                found.append((degree, whole.span(*_words_of(lowered, match))))
                 break
     return tuple(found)
 
@@ -186,7 +190,7 @@ def _words_of(lowered: str, match: re.Match[str]) -> tuple[int, int]:
     if "k" in match.re.groupindex and match["k"]:
         return end, end
     value = min(match.start(g) for g in match.re.groupindex if match[g])
-    before = _DEGREE_WORDS.search(lowered[start:value])
+    before = _DEGREE_WORDS().search(lowered[start:value])
     tail = _WORD_TAIL.match(lowered, end) if lowered[end - 1].isalpha() else None
     return start + before.start() if before else value, tail.end() if tail else end
 
@@ -238,7 +242,7 @@ def _number(groups: dict[str, str | None], offset: float) -> float | None:
     operator = groups.get("op")
     if operator in ("<", "unter"):
         number -= _LEAST
-    elif operator in (">", "über"):
+    elif operator in (">", "ueber"):
         number += _LEAST
     unit = groups.get("u")
     return number * _UNIT_DAYS[unit] if unit else number
@@ -283,8 +287,8 @@ def _check_value(value: ScaleValue, title_of: Callable[[str], str | None]) -> li
         if not titles:
             problems.append(f"{_place(value.row)}: the edition has no code {code}.")
         for concrete, title in titles:
-            said = lower(canonical(title))  # titles hold no-break spaces
-            if value.titles and not any(lower(part) in said for part in value.titles):
+            said = fold(canonical(title))  # titles hold no-break spaces
+            if value.titles and not any(fold(part) in said for part in value.titles):
                 problems.append(
                     f"{_place(value.row)}: {concrete} is titled {title!r}, which does not say "
                     f"{' or '.join(map(repr, value.titles))}."

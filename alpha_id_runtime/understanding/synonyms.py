@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.text import fold
-from alpha_id_runtime.understanding.tables import lower, read_table
+from alpha_id_runtime.understanding.tables import Folded, folded, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 COLUMNS = ("said", "means", "kind", "way", "where")
@@ -24,6 +24,7 @@ WORDS, OTHERS, REVERSED, SPELLING = 0.9, 0.75, 0.65, 0.6
 _MAX_TEXTS = 5
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ENDINGS = ("", "s", "es", "n", "en", "e", "er")
+_INFLECTED = ("", "s", "es", "en", "e")
 _LEAST_COMPOUND = 7
 _LEAST_REST = 3
 _SHORTEST_STEM = 5
@@ -44,9 +45,8 @@ class Synonyms:
     starts: dict[str, str]
     ends: dict[str, str]
     parts: dict[str, str]
-    start_pattern: re.Pattern[str]
-    end_pattern: re.Pattern[str]
-    part_pattern: re.Pattern[str]
+    start_lengths: tuple[int, ...]
+    end_lengths: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def load_synonyms(folder: Path | None = None) -> Synonyms:
     for row in read_table("synonyms.tsv", COLUMNS, folder):
         said = row.filled("said")
         if row["kind"] == "keep":
-            kept.update((said.lower(), fold(said)))
+            kept.add(fold(said))
             continue
         where = row.one_of("where", ("word", "part", "start", "end"))
         row.filled("means")
@@ -87,13 +87,13 @@ def load_synonyms(folder: Path | None = None) -> Synonyms:
         if row.one_of("way", ("both", "to")) == "both":
             pairs += [(meaning, said, False) for meaning in row.many("means")]
         for key, meaning, forward in pairs:
-            if key.lower() == meaning.lower():
+            low = fold(key)
+            if low == fold(meaning):
                 raise row.fail(f"{key!r} stands for itself.")
-            for spelled in dict.fromkeys((key.lower(), fold(key))):  # umlauts in both spellings
-                if where == "word":
-                    phrases.setdefault(_key(spelled), {}).setdefault(meaning, forward)
-                elif spelled != meaning.lower():
-                    places[where].setdefault(spelled, meaning.lower())
+            if where == "word":
+                phrases.setdefault(tuple(_WORD.findall(low)), {}).setdefault(meaning, forward)
+            else:
+                places[where].setdefault(low, meaning.lower())
     by_first: dict[str, list[tuple[tuple[str, ...], Meanings]]] = {}
     for words, meanings in phrases.items():
         by_first.setdefault(words[0], []).append(
@@ -104,58 +104,75 @@ def load_synonyms(folder: Path | None = None) -> Synonyms:
         kept=frozenset(kept),
         starts=places["start"],
         ends=places["end"],
-        parts=places["part"],
-        start_pattern=re.compile(_alternatives(places["start"])),
-        end_pattern=re.compile(f"(?:{_alternatives(places['end'])})(?=(?:e?s|en|e)?$)"),
-        part_pattern=re.compile(_alternatives(places["part"])),
+        parts=dict(sorted(places["part"].items(), key=lambda pair: -len(pair[0]))),
+        start_lengths=_lengths(places["start"]),
+        end_lengths=_lengths(places["end"]),
     )
 
 
-def _key(said: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(said.lower()))
-
-
-def _alternatives(keys: dict[str, str]) -> str:
-    return "|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True)) or r"(?!)"
+def _lengths(keys: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted({len(key) for key in keys}, reverse=True))
 
 
 def rewrite(text: str) -> tuple[Rewriting, ...]:
     """Return ``text`` with words of the same meaning: at most five texts, best first."""
     table = load_synonyms()
-    lowered = lower(text)
-    words = list(_WORD.finditer(lowered))
-    sites = list(_sites(table, lowered, words))
+    whole = folded(text)
+    words = list(_WORD.finditer(whole.low))
+    sites = list(_sites(table, whole.low, words))
     results: list[Rewriting] = []
     if sites:
         first = [0] * len(sites)
-        results.append(_rewritten(text, sites, first, WORDS))
+        results.append(_rewritten(whole, sites, first, WORDS))
         for index, site in enumerate(sites):
             results.extend(
-                _rewritten(text, sites, [option if i == index else 0 for i in range(len(sites))], OTHERS)
+                _rewritten(whole, sites, [option if i == index else 0 for i in range(len(sites))], OTHERS)
                 for option in range(1, len(site.options))
             )
         if len(sites) > 1:
-            results.extend(_rewritten(text, [site], [0], OTHERS) for site in sites)
-    spelled = table.part_pattern.sub(lambda m: table.parts[m.group()], lowered)
-    if spelled != lowered:
-        results.append(Rewriting(" ".join(spelled.split()), SPELLING, spelling=True, notes=("spelling",)))
-    unique = {result.text.lower(): result for result in reversed(results)}
-    ordered = sorted(unique.values(), key=lambda r: -r.weight)
-    changed = [r for r in ordered if r.text.lower() != lowered]
+            results.extend(_rewritten(whole, [site], [0], OTHERS) for site in sites)
+    spelled = _spelled(table, whole)
+    if spelled is not None:
+        results.append(Rewriting(spelled, SPELLING, spelling=True, notes=("spelling",)))
+    if not results:
+        return ()
+    unique = {fold(result.text): result for result in reversed(results)}
+    changed = sorted((result for low, result in unique.items() if low != whole.low), key=lambda r: -r.weight)
     plainer = [r for r in changed if r.weight == REVERSED]
     return tuple(r for r in changed if r not in plainer[1:])[:_MAX_TEXTS]
 
 
-def _rewritten(text: str, sites: list[_Site], pick: list[int], weight: float) -> Rewriting:
-    out, last, notes = [], 0, []
+def _spelled(table: Synonyms, whole: Folded) -> str | None:
+    """Return the text with parts of words in the other spelling, None where it has no such part."""
+    spans: list[tuple[int, int]] = []
+    for part in table.parts:
+        start = whole.low.find(part)
+        while start >= 0:
+            end = start + len(part)
+            if not any(start < e and s < end for s, e in spans):
+                spans.append((start, end))
+            start = whole.low.find(part, end)
+    if not spans:
+        return None
+    spans.sort()
+    texts = []
+    for start, end in spans:
+        other = table.parts[whole.low[start:end]]
+        capital = whole.text[whole.span(start, end)[0]].isupper()
+        texts.append(other.capitalize() if capital else other)
+    return " ".join(whole.replaced(spans, texts).split())
+
+
+def _rewritten(whole: Folded, sites: list[_Site], pick: list[int], weight: float) -> Rewriting:
+    notes, meanings = [], []
     for site, option in zip(sites, pick, strict=True):
         meaning, forward = site.options[option]
         weight = weight if forward else min(weight, REVERSED)
-        out += [text[last : site.start], meaning]
-        notes.append(f"{text[site.start : site.end]}: {meaning}")
-        last = site.end
-    out.append(text[last:])
-    return Rewriting(" ".join("".join(out).split()), weight, spelling=False, notes=tuple(notes))
+        start, end = whole.span(site.start, site.end)
+        meanings.append(meaning)
+        notes.append(f"{whole.text[start:end]}: {meaning}")
+    text = whole.replaced([(site.start, site.end) for site in sites], meanings)
+    return Rewriting(" ".join(text.split()), weight, spelling=False, notes=tuple(notes))
 
 
 def _sites(table: Synonyms, lowered: str, words: list[re.Match[str]]) -> Iterator[_Site]:
@@ -169,7 +186,7 @@ def _sites(table: Synonyms, lowered: str, words: list[re.Match[str]]) -> Iterato
         if found:
             count, meanings = found
             start, end = words[index].start(), words[index + count - 1].end()
-            options = tuple(m for m in meanings if not _said_already(m[0].lower(), lowered, start, end))
+            options = tuple(m for m in meanings if not _said_already(fold(m[0]), lowered, start, end))
             if options:
                 yield _Site(start, end, options)
             index += count
@@ -212,15 +229,33 @@ def _stems(word: str) -> list[str]:
 
 
 def _compound(table: Synonyms, word: str) -> str | None:
-    """Return ``word`` with the parts that the table knows replaced, None where it knows none."""
+    """Return the folded ``word`` with the parts that the table knows replaced, None where it knows none."""
     changed = word
-    end = table.end_pattern.search(changed)
-    if end and end.start() >= _LEAST_REST:
-        changed = changed[: end.start()].rstrip("-") + table.ends[end.group()]
-    start = table.start_pattern.match(changed)
-    if start and len(changed) - start.end() >= _LEAST_REST:
-        rest = changed[start.end() :]
-        changed = table.starts[start.group()] + rest.removeprefix(
-            "s" if rest[:2] not in ("st", "sp", "sc") else "\0"
-        )
+    end = _end_of(table, changed)
+    if end:
+        place, key = end
+        changed = changed[:place].rstrip("-") + table.ends[key]
+    for length in table.start_lengths:
+        key = changed[:length]
+        if key in table.starts and len(changed) - length >= _LEAST_REST:
+            rest = changed[length:]
+            joined = rest.startswith("s") and rest[:2] not in ("st", "sp", "sc")
+            changed = table.starts[key] + (rest[1:] if joined else rest)
+            break
     return changed.capitalize() if changed != word else None
+
+
+def _end_of(table: Synonyms, word: str) -> tuple[int, str] | None:
+    """Return where the known end of a compound starts and which it is, an ending of inflection left aside."""
+    best: tuple[int, str] | None = None
+    for inflected in _INFLECTED:
+        stem = word.removesuffix(inflected) if word.endswith(inflected) else None
+        if stem is None:
+            continue
+        for length in table.end_lengths:
+            place = len(stem) - length
+            if place >= _LEAST_REST and stem[place:] in table.ends:
+                if best is None or place < best[0]:
+                    best = (place, stem[place:])
+                break
+    return best

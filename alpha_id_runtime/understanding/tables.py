@@ -1,8 +1,9 @@
-"""The tables of the understanding, read once and checked.
+"""The tables of the understanding, read once and checked; and a text as it is compared with them.
 
-Holds: reading a TSV under ``alpha_id_runtime/tables`` into dictionaries, with a ConfigError that names file
-and line, and the helpers that turn cells into lists, numbers and compiled patterns. Refuses: what a row
-means.
+Holds: reading a TSV under ``alpha_id_runtime/tables`` into rows, with a ConfigError that names file and line;
+``Folded``, a text beside its folded spelling (``text.fold``), in which all look-ups are made, so that case,
+umlauts written as two letters and composed signs make no difference; patterns compiled when first used.
+Refuses: what a row means.
 
 A table has comment lines (``#``), one header line, and rows of as many cells; a missing tail is an error.
 """
@@ -10,22 +11,96 @@ A table has comment lines (``#``), one header line, and rows of as many cells; a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from alpha_id_runtime.errors import ConfigError
+from alpha_id_runtime.text import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
 CURE = "Correct the row, or reinstall the package if nobody changed the file."
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "²": "2", "µ": "μ"})
 
 
-@dataclass(frozen=True)
+class Folded:
+    """A text and its folded spelling ``low``, with the way back from places in ``low`` to the text."""
+
+    __slots__ = ("_starts", "low", "text")
+
+    def __init__(self, text: str) -> None:
+        """Fold ``text`` sign by sign."""
+        self.text = text
+        self._starts: list[int] | None = None
+        self.low = text.lower() if text.isascii() else "".join(map(_folded_sign, text))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the place in ``text`` of ``low[start:end]``; a sign of which a part is meant counts whole."""
+        if len(self.low) == len(self.text) and self.text.isascii():
+            return start, end
+        if self._starts is None:
+            self._starts = [place for place, sign in enumerate(self.text) for _ in _folded_sign(sign)]
+        starts = self._starts
+        first = starts[start] if start < len(starts) else len(self.text)
+        return first, max(first, starts[end - 1] + 1) if end > start else first
+
+    def replaced(self, spans: Iterable[tuple[int, int]], texts: Iterable[str]) -> str:
+        """Return ``text`` with each span of ``low`` (in order, not overlapping) replaced."""
+        out, last = [], 0
+        for (low_start, low_end), new in zip(spans, texts, strict=True):
+            start, end = self.span(low_start, low_end)
+            out += [self.text[last:start], new]
+            last = end
+        out.append(self.text[last:])
+        return "".join(out)
+
+
+@lru_cache(maxsize=4096)
+def _folded_sign(sign: str) -> str:
+    return fold(sign)
+
+
+@lru_cache(maxsize=64)
+def folded(text: str) -> Folded:
+    """Return ``text`` beside its folded spelling."""
+    return Folded(text)
+
+
+class LazyPattern:
+    """A regular expression, compiled at its first use: a cold start pays only for what it needs."""
+
+    __slots__ = ("_compiled", "_flags", "source")
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        """Take the source and flags of ``re``."""
+        self.source = source
+        self._flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    def __call__(self) -> re.Pattern[str]:
+        """Return the compiled pattern.
+
+        Raises:
+            re.error: the source is no regular expression.
+        """
+        if self._compiled is None:
+            self._compiled = re.compile(self.source, self._flags)
+        return self._compiled
+
+
 class Row:
     """One row of a table: its cells by column name, and where it stands."""
 
-    file: str
-    line: int
-    cells: dict[str, str]
+    __slots__ = ("cells", "file", "line")
+
+    def __init__(self, file: str, line: int, cells: dict[str, str]) -> None:
+        """Take the cells by column name."""
+        self.file = file
+        self.line = line
+        self.cells = cells
 
     def __getitem__(self, column: str) -> str:
         """Return the cell of ``column``, blanks around it taken off."""
@@ -61,23 +136,41 @@ class Row:
         except ValueError:
             raise self.fail(f"column {column!r} must be a number, not {self.cells[column]!r}.") from None
 
-    def pattern(self, column: str, text: str | None = None) -> re.Pattern[str]:
-        """Return the cell (or ``text`` made from it) as a compiled pattern over lower-case text.
+    def stems(self, column: str) -> tuple[str, ...]:
+        """Return the cell split at ``|``, each part folded."""
+        return tuple(fold(part) for part in self.many(column))
 
-        An umlaut also matches its two-letter spelling.
+    def pattern(self, column: str, text: str | None = None) -> RowPattern:
+        """Return the cell (or ``text`` made from it) as a pattern over folded text, compiled when first used."""
+        return RowPattern(self, column, self.cells[column] if text is None else text)
+
+
+class RowPattern(LazyPattern):
+    """A pattern of a row, over folded text; a broken one is named with its place."""
+
+    __slots__ = ("_column", "row")
+
+    def __init__(self, row: Row, column: str, source: str) -> None:
+        """Take the row and the column that the source is of; an umlaut in it stands for its two letters."""
+        super().__init__(source.translate(_UMLAUTS))
+        self.row = row
+        self._column = column
+
+    def __call__(self) -> re.Pattern[str]:
+        """Return the compiled pattern.
+
+        Raises:
+            ConfigError: the cell is no regular expression.
         """
-        source = self.cells[column] if text is None else text
         try:
-            return re.compile(spell_out(source))
+            return super().__call__()
         except re.error as error:
-            raise self.fail(f"column {column!r} is not a regular expression ({error}).") from error
+            raise self.row.fail(f"column {self._column!r} is not a regular expression ({error}).") from error
 
 
-def spell_out(pattern: str) -> str:
-    """Return ``pattern`` with every umlaut and ß also matching its two-letter spelling."""
-    for umlaut, letters in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss")):
-        pattern = pattern.replace(umlaut, f"(?:{umlaut}|{letters})")
-    return pattern
+def stands_in(stems: Sequence[str], low: str) -> bool:
+    """Return whether one of ``stems`` stands anywhere in ``low``; True where there are none to ask for."""
+    return not stems or any(stem in low for stem in stems)
 
 
 def read_table(name: str, columns: tuple[str, ...], folder: Path | None = None) -> list[Row]:
@@ -92,13 +185,13 @@ def read_table(name: str, columns: tuple[str, ...], folder: Path | None = None) 
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Table {name} cannot be read ({error}). Reinstall the package.") from error
     rows: list[Row] = []
-    header: tuple[str, ...] | None = None
+    header: list[str] | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        cells = tuple(cell.strip() for cell in line.rstrip("\r").split("\t"))
+        cells = [cell.strip() for cell in line.rstrip("\r").split("\t")]
         if header is None:
-            if cells != columns:
+            if tuple(cells) != columns:
                 raise ConfigError(
                     f"{name}, line {number}: the header must be {', '.join(columns)}, "
                     f"not {', '.join(cells)}. {CURE}"
@@ -113,11 +206,3 @@ def read_table(name: str, columns: tuple[str, ...], folder: Path | None = None) 
     if not rows:
         raise ConfigError(f"Table {name} holds no row. Reinstall the package.")
     return rows
-
-
-def lower(text: str) -> str:
-    """Return ``text`` in lower case, letter for letter: offsets stay those of ``text``."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(low if len(low := char.lower()) == 1 else char for char in text)

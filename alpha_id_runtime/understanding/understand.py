@@ -13,16 +13,10 @@ import re
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.text import canonical
-from alpha_id_runtime.understanding.abbreviations import Expansion, expand
-from alpha_id_runtime.understanding.cues import (
-    cut,
-    take_certainty,
-    take_heading,
-    take_off,
-    take_side,
-    why_no_diagnosis,
-)
+from alpha_id_runtime.understanding.abbreviations import Expansion, expand, is_short
+from alpha_id_runtime.understanding.cues import cut, take_certainty, take_heading, take_off, take_side
 from alpha_id_runtime.understanding.given import take_codes
+from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis
 from alpha_id_runtime.understanding.parts import split_parts
 from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
@@ -162,7 +156,7 @@ def _tidy(text: str) -> str:
 
 def _ends_short(text: str) -> bool:
     """Return whether ``text`` ends in an abbreviation that keeps its dot ("Herzinsuff.")."""
-    return text.endswith(".") and bool(expand(text.rsplit(" ", 1)[-1]))
+    return text.endswith(".") and is_short(text.rsplit(" ", 1)[-1])
 
 
 def _rewritings(core: str, expansions: tuple[Expansion, ...]) -> list[Variant]:
