@@ -290,7 +290,7 @@ def as_read(line: str) -> tuple[object, ...]:
         "Größe 182 cm",
         "Früheres Magengeschwür",
         "Adipositas Grad III über 40",
-        "nüchtern-BZ 140 mg/dl",
+        "Harnsäure 9 mg/dl",
     ],
 )
 def test_a_line_is_read_alike_in_every_spelling(line):

@@ -235,18 +235,25 @@ def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
                 spans.append((start, end))
                 found.append(cue.value)
     spans = [whole.span(start, end) for start, end in spans]
-    for cue in patterns["eye"]:
-        if not stands_in(cue.triggers, low):
-            continue
-        for match in cue.pattern().finditer(text):
-            if text[match.end() :].lstrip().startswith(":") or _spans(patterns["eye context"], low):
-                spans.append(match.span())
-                found.append(cue.value)
+    for side, span in _eyes(text, low):
+        spans.append(span)
+        found.append(side)
     if not found:
         return text, None, []
     notes = [text[start:end] for start, end in spans]
     both = "B" in found or len(set(found)) > 1
     return cut(text, spans), cast("Laterality", "B" if both else found[0]), notes
+
+
+def _eyes(text: str, low: str) -> list[tuple[str, tuple[int, int]]]:
+    """Return the sides said by the letters of the eye ("RA"), as written, beside a word of the eye or a colon."""
+    patterns = load_cues().patterns
+    return [
+        (cue.value, match.span())
+        for cue in patterns["eye"]
+        for match in cue.pattern().finditer(text)
+        if text[match.end() :].lstrip().startswith(":") or _spans(patterns["eye context"], low)
+    ]
 
 
 def take_off(text: str) -> tuple[str, list[str]]:

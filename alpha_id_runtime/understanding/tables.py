@@ -38,7 +38,7 @@ class Folded:
         self.low = text.lower() if text.isascii() else "".join(map(_folded_sign, text))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the place in ``text`` of ``low[start:end]``; a sign of which a part is meant counts whole."""
+        """Return the place in ``text`` of ``low[start:end]``; a sign meant in part counts whole."""
         if len(self.low) == len(self.text) and self.text.isascii():
             return start, end
         if self._starts is None:
@@ -141,7 +141,7 @@ class Row:
         return tuple(fold(part) for part in self.many(column))
 
     def pattern(self, column: str, text: str | None = None) -> RowPattern:
-        """Return the cell (or ``text`` made from it) as a pattern over folded text, compiled when first used."""
+        """Return the cell (or ``text`` made from it) as a pattern over folded text, not yet compiled."""
         return RowPattern(self, column, self.cells[column] if text is None else text)
 
 
