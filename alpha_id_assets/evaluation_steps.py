@@ -21,7 +21,6 @@ from alpha_id_runtime.evaluation.session import (
     Plan,
     last_report,
     run_plan,
-    shipped_gold,
     write_report,
 )
 from alpha_id_runtime.files import read_json, write_json
@@ -46,9 +45,10 @@ def make_eval_report(
     *,
     cases: int = DEFAULT_CASES,
     seed: int = DEFAULT_SEED,
+    gold: Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Step:
-    """Evaluate the published build on drawn, held-out and gold cases, and write the report.
+    """Evaluate the published build on drawn and held-out cases and the lists in ``gold``; write the report.
 
     The step's details hold ``build_id``, ``page``, ``figures`` (paths), ``leading`` (name -> value),
     ``fallen`` (a sentence each, against the last report on the same cases) and ``table``.
@@ -60,7 +60,7 @@ def make_eval_report(
     started = time.perf_counter()
     build = open_published(storage)
     modes, warnings = _modes(build, config)
-    plan = Plan(modes=modes, cases=cases, seed=seed, holdout=True, gold=shipped_gold())
+    plan = Plan(modes=modes, cases=cases, seed=seed, holdout=True, gold=gold)
     result = run_plan(
         build,
         config,

@@ -1,4 +1,4 @@
-"""Builds that many tests ask: the sample's, and the only full-size one of mode C in the suite."""
+"""Builds that many tests ask: the sample's, without and with vectors, and the only full-size one (mode C)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from alpha_id_assets.building import build_lexical
 from alpha_id_runtime.config import Config
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.pipeline import Suggester
+from tests.evaluation_builds import build_with_vectors
 from tests.reference import SHARED
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data" / "sample"
@@ -30,6 +31,12 @@ def sample_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample(sample_storage: Path) -> Suggester:
     """Return a mode C suggester over the sample."""
     return Suggester.open(Config(storage=sample_storage))
+
+
+@pytest.fixture(scope="session")
+def semantic_config(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """Return the configuration of a sample build with vectors, quickly trained; it may take reports."""
+    return build_with_vectors(tmp_path_factory.mktemp("semantic"))
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from alpha_id_assets.evaluating import KEPT_ENCODERS, holdout_semantic, training_rows
 from alpha_id_assets.encoding.settings import training_fingerprint
+from alpha_id_assets.evaluating import KEPT_ENCODERS, holdout_semantic, training_rows
 from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.errors import ArtefactsMissingError, UsageError
 from alpha_id_runtime.evaluation.adapter import CorpusColumns, corpus_of, knowledge_of, ranker_of, routed
@@ -19,9 +19,9 @@ from alpha_id_runtime.evaluation.runner import Request, ask
 from alpha_id_runtime.evaluation.session import Plan, last_report, run_plan, write_report
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.model import Filter
-from alpha_id_runtime.pipeline import Suggester
+from alpha_id_runtime.pipeline import Request as Input
 from alpha_id_runtime.text import is_calibration, normalise, twin_key
-from tests.evaluation_builds import QUICK, build_with_vectors, gold_table
+from tests.evaluation_builds import QUICK, gold_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,22 +29,17 @@ if TYPE_CHECKING:
 
     from alpha_id_runtime.config import Config
     from alpha_id_runtime.evaluation.result import EvaluationResult
+    from alpha_id_runtime.pipeline import Suggester
     from alpha_id_runtime.semantic import Semantic
 
 KINDS = ("noise", "paraphrase", "self", "held_out")
-PLAN = Plan(modes=("c", "a"), cases=25, seed=3, holdout=True)
+PLAN = Plan(modes=("c", "a"), cases=15, seed=3, holdout=True)
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
-    """Return the configuration of a build with vectors."""
-    return build_with_vectors(tmp_path_factory.mktemp("evaluated"))
-
-
-@pytest.fixture(scope="module")
-def build(config: Config) -> Build:
+def build(semantic_config: Config) -> Build:
     """Return that build, opened."""
-    return open_published(StorageLayout(config.storage))
+    return open_published(StorageLayout(semantic_config.storage))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +91,7 @@ def test_excluded_rows_and_places_are_honoured(sample: Suggester) -> None:
     cases = draw_cases(corpus_of(sample.build), "held_out", 40, 1)
     for case in cases:
         excluded = {entry.text for entry in sample.build.phrases.entries(sorted(case.excluded_rows))}
-        [result] = sample.suggest_many([_input(case)])
+        [result] = sample.suggest_many([Input(case.text, excluded_rows=case.excluded_rows)])
         assert not excluded & {hit.matched_phrase for each in result.suggestions for hit in each.origins}
     whole = "\n".join(case.text for case in cases)
     few, many = ranker_of(sample)([Request("few", whole), Request("many", whole, top=30)])
@@ -127,7 +122,7 @@ def test_cases_with_excluded_rows_go_their_own_way() -> None:
 
 
 def test_training_calibration_and_evaluation_share_no_phrase(build: Build, columns: CorpusColumns) -> None:
-    """By normalised text and by twins, whatever the kind: nothing that is asked was trained or calibrated on."""
+    """By normalised text and by twins: no entry asked was trained or calibrated on."""
     calibrating = {key for norm in columns.norm if is_calibration(key := twin_key(norm))}
     for kind in KINDS:
         cases = draw_cases(columns, kind, 10_000, 5)
@@ -144,12 +139,12 @@ def test_training_calibration_and_evaluation_share_no_phrase(build: Build, colum
 
 
 def test_the_held_out_encoder_is_of_those_rows_and_trained_once(
-    build: Build, config: Config, columns: CorpusColumns
+    build: Build, semantic_config: Config, columns: CorpusColumns
 ) -> None:
     """Its fingerprint is that of the rows without entries and twins; the same rows find it lying there."""
     cases = draw_cases(columns, "held_out", 30, 11)
     told: list[str] = []
-    first = holdout_semantic(build, cases, config, settings=QUICK, progress=told.append)
+    first = holdout_semantic(build, cases, semantic_config, settings=QUICK, progress=told.append)
     expected = training_fingerprint(*training_rows(build, held_out_rows(cases)), QUICK)
     assert first.provider.fingerprint == first.index.note.fingerprint == expected
     assert build.manifest.fingerprint != expected
@@ -157,27 +152,37 @@ def test_the_held_out_encoder_is_of_those_rows_and_trained_once(
     assert any("epoch" in line for line in told)
 
     told.clear()
-    again = holdout_semantic(build, list(reversed(cases)), config, settings=QUICK, progress=told.append)
+    again = holdout_semantic(
+        build, list(reversed(cases)), semantic_config, settings=QUICK, progress=told.append
+    )
     assert not any("epoch" in line for line in told)
     query = first.provider.embed([cases[0].text])
     assert again.index.nearest(query, 5)[0].tolist() == first.index.nearest(query, 5)[0].tolist()
 
-    for seed in range(KEPT_ENCODERS):
-        holdout_semantic(build, draw_cases(columns, "held_out", 3, seed), config, settings=QUICK)
-    kept = list(StorageLayout(config.storage).held_out_encoders.iterdir())
+
+def test_only_the_newest_held_out_encoders_are_kept(
+    build: Build, semantic_config: Config, columns: CorpusColumns
+) -> None:
+    """Each takes as much room as the published one; the one just trained is always among the kept."""
+    folder = StorageLayout(semantic_config.storage).held_out_encoders
+    for place in range(KEPT_ENCODERS + 2):
+        (folder / f"before-{place}").mkdir(parents=True)
+    made = holdout_semantic(build, draw_cases(columns, "held_out", 5, 12), semantic_config, settings=QUICK)
+    kept = {entry.name for entry in folder.iterdir()}
     assert len(kept) == KEPT_ENCODERS
+    assert made.provider.fingerprint in kept
 
 
-def test_nothing_held_out_is_wrong_use(build: Build, config: Config) -> None:
+def test_nothing_held_out_is_wrong_use(build: Build, semantic_config: Config) -> None:
     """An encoder without any case to be kept from would be the published one under another name."""
     with pytest.raises(UsageError, match="holds anything out"):
-        holdout_semantic(build, [], config, settings=QUICK)
+        holdout_semantic(build, [], semantic_config, settings=QUICK)
 
 
-def test_one_seed_gives_one_set_of_figures(build: Build, config: Config) -> None:
+def test_one_seed_gives_one_set_of_figures(build: Build, semantic_config: Config) -> None:
     """Two runs in both modes differ in the clock's readings alone; another seed asks other cases."""
-    first, told = evaluated(build, config, PLAN)
-    again, retold = evaluated(build, config, PLAN)
+    first, told = evaluated(build, semantic_config, PLAN)
+    again, retold = evaluated(build, semantic_config, PLAN)
     assert first.figures() == again.figures()
     assert any("epoch" in line for line in told)
     assert not any("epoch" in line for line in retold)
@@ -186,66 +191,65 @@ def test_one_seed_gives_one_set_of_figures(build: Build, config: Config) -> None
     assert [cost.degraded for cost in first.costs] == [0.0, 0.0]
     vectors = first.provenance["vectors"]
     assert vectors["published"] == build.manifest.fingerprint != vectors["held out"]
-    other, _ = evaluated(build, config, Plan(modes=("c",), cases=25, seed=4))
+    other, _ = evaluated(build, semantic_config, Plan(modes=("c",), cases=15, seed=4))
     assert {c.id for c in other.cases}.isdisjoint(c.id for c in first.cases)
     assert "held_out" not in other.kinds
 
 
-def test_a_report_is_a_page_of_its_own_with_the_cases_beside_it(build: Build, config: Config) -> None:
+def test_a_report_is_a_page_of_its_own_with_the_cases_beside_it(
+    build: Build, semantic_config: Config
+) -> None:
     """The page loads nothing; the JSON holds every case; the next report on the same cases finds it."""
-    storage = StorageLayout(config.storage)
-    result, _ = evaluated(build, config, Plan(modes=("c", "a"), cases=20, seed=9, holdout=True))
+    storage = StorageLayout(semantic_config.storage)
+    result, _ = evaluated(build, semantic_config, Plan(modes=("c", "a"), cases=20, seed=9, holdout=True))
     assert last_report(storage, result) is None
     stored = write_report(storage, result)
     page = stored.page.read_text("utf-8")
     assert not re.search(r"<script|<link|<img|<iframe|src\s*=|@import|url\(", page)
     assert "C .520" in page or "0.520" in page
     assert build.manifest.build_id in page
-    assert str(config.storage) not in page
+    assert str(semantic_config.storage) not in page
     plain = json.loads(stored.figures.read_text("utf-8"))
     assert [c["text"] for c in plain["cases"]] == [c.text for c in result.cases]
     assert last_report(storage, result) == plain
-    other, _ = evaluated(build, config, Plan(modes=("c",), cases=20, seed=10))
+    other, _ = evaluated(build, semantic_config, Plan(modes=("c",), cases=20, seed=10))
     assert last_report(storage, other) is None
     assert leading_figures(result)["held_out a BillableRecall@10"] > 0
 
 
-def test_gold_lists_from_outside_leave_no_phrase_behind(build: Build, config: Config, tmp_path: Path) -> None:
+def test_gold_lists_from_outside_leave_no_phrase_behind(
+    build: Build, semantic_config: Config, tmp_path: Path
+) -> None:
     """A table of phrases and codes is asked; neither page nor JSON repeats a phrase of it."""
     plan = Plan(modes=("c",), cases=0, gold=gold_table(tmp_path), hide_gold=True)
-    result, _ = evaluated(build, config, plan)
+    result, _ = evaluated(build, semantic_config, plan)
     block = result.block("gold", "c")
     assert block is not None
     assert len(block.outcomes) == 2
     assert result.provenance["gold"]["phrases"] == 2
-    stored = write_report(StorageLayout(config.storage), result, page=tmp_path / "elsewhere" / "page.html")
+    stored = write_report(
+        StorageLayout(semantic_config.storage), result, page=tmp_path / "elsewhere" / "page.html"
+    )
     assert stored.page == tmp_path / "elsewhere" / "page.html"
     assert "Geheim" not in stored.page.read_text("utf-8") + stored.figures.read_text("utf-8")
 
 
-def test_what_cannot_be_evaluated_says_so(sample: Suggester, build: Build, config: Config) -> None:
+def test_what_cannot_be_evaluated_says_so(sample: Suggester, build: Build, semantic_config: Config) -> None:
     """No vectors for mode A, nothing to ask, no vectors for held-out cases: an error with its cure."""
     with pytest.raises(ArtefactsMissingError, match="index build --full"):
         run_plan(sample.build, sample.config, Plan(modes=("a",), cases=5))
     with pytest.raises(UsageError, match="Nothing to evaluate"):
         run_plan(sample.build, sample.config, Plan(cases=0))
     with pytest.raises(UsageError, match="never saw"):
-        run_plan(build, config, Plan(modes=("a",), cases=5, holdout=True))
+        run_plan(build, semantic_config, Plan(modes=("a",), cases=5, holdout=True))
 
 
 def test_gold_lists_with_a_fault_are_refused(sample: Suggester, tmp_path: Path) -> None:
     """Two lists of one id would be judged by each other's answers: the place is named, nothing is asked."""
-    line = {
-        "id": "x", "specialty": "x", "edition": 2026, "phrases": [{"text": "Husten", "codes": ["R05"], "kinds": []}],
-    }  # fmt: skip
+    phrase = {"text": "Husten", "codes": ["R05"], "kinds": []}
+    line = {"id": "x", "specialty": "x", "edition": 2026, "phrases": [phrase]}
     file = tmp_path / "twice.jsonl"
     file.write_text(f"{json.dumps(line)}\n{json.dumps(line)}\n", "utf-8")
     with pytest.raises(UsageError, match="used 2 times") as refused:
         run_plan(sample.build, sample.config, Plan(cases=0, gold=file))
     assert "Husten" not in str(refused.value)
-
-
-def _input(case: Case):
-    from alpha_id_runtime.pipeline import Request as Input  # noqa: PLC0415 -- beside the runner's Request
-
-    return Input(case.text, excluded_rows=case.excluded_rows)

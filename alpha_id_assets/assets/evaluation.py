@@ -14,17 +14,18 @@ from alpha_id_assets.assets.publishing import published_index
 from alpha_id_assets.assets.reporting import TEAM, failing_in_words, materialised, say
 from alpha_id_assets.evaluation_steps import NAME, make_eval_report
 from alpha_id_assets.resources import AlphaIdResource
-from alpha_id_runtime.evaluation.session import DEFAULT_CASES, DEFAULT_SEED
+from alpha_id_runtime.evaluation.session import DEFAULT_CASES, DEFAULT_SEED, shipped_gold
 
 EVALUATION = "evaluation"
 _TOLD_EVERY = 10.0  # seconds
 
 
 class EvaluationConfig(dg.Config):
-    """What is asked: cases of each kind, and the seed that draws them."""
+    """What is asked (see ``Plan``): cases, the seed that draws them, whether the gold lists are asked too."""
 
     cases: int = DEFAULT_CASES
     seed: int = DEFAULT_SEED
+    gold: bool = True
 
 
 @dg.asset(
@@ -38,7 +39,12 @@ def eval_report(config: EvaluationConfig, alpha_id: AlphaIdResource) -> dg.Mater
     """Recall of the published build with intervals: held out, noise, paraphrase, gold lists; and a page."""
     with failing_in_words():
         step = make_eval_report(
-            alpha_id.storage(), alpha_id.config(), cases=config.cases, seed=config.seed, progress=_teller()
+            alpha_id.storage(),
+            alpha_id.config(),
+            cases=config.cases,
+            seed=config.seed,
+            gold=shipped_gold() if config.gold else None,
+            progress=_teller(),
         )
     page = Path(step.details["page"])
     extra = {

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
             {
                 **result.to_dict(),
                 "fallen": fell,
-                "files": {"page": str(stored.page), "json": str(stored.figures)},
+                "files": {"page": str(stored.page), "figures": str(stored.figures)},
             }
         )
         return 0

@@ -207,7 +207,11 @@ def _eval(commands: Any) -> None:
         help="default: both, c where the build holds no vectors",
     )
     parser.add_argument(
-        "--cases", type=_count, default=1500, metavar="N", help="cases of each kind (default 1500)"
+        "--cases",
+        type=_count,
+        default=1500,
+        metavar="N",
+        help="noise, paraphrases, self-retrieval (default 1500)",
     )
     parser.add_argument(
         "--seed", type=int, default=1, metavar="S", help="the same seed, the same figures (default 1)"
@@ -215,7 +219,7 @@ def _eval(commands: Any) -> None:
     parser.add_argument(
         "--holdout",
         action="store_true",
-        help="the leading figures: entries taken out of index and training (mode A trains anew, minutes)",
+        help="the leading figures: N entries more, out of index and training (mode A trains anew, minutes)",
     )
     parser.add_argument(
         "--gold",

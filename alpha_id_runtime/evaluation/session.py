@@ -65,9 +65,9 @@ class Plan:
 
     Args:
         modes: ``c``, ``a`` or both.
-        cases: of each drawn kind, at most.
+        cases: to draw: two fifths noise, two fifths paraphrases, the rest self-retrieval.
         seed: of draw, noise, resampling and omissions.
-        holdout: ask held-out cases, too.
+        holdout: ask as many held-out entries besides.
         gold: lists to ask, None for none.
         hide_gold: leave the phrases of the lists out of all that is written: they are from outside.
     """
@@ -80,9 +80,11 @@ class Plan:
     hide_gold: bool = False
 
     @property
-    def kinds(self) -> tuple[CaseKind, ...]:
-        """The kinds that are drawn."""
-        return ("noise", "paraphrase", "self", *(("held_out",) if self.holdout else ()))
+    def drawn(self) -> dict[CaseKind, int]:
+        """How many cases of each kind are drawn, at most."""
+        part = round(self.cases * 2 / 5)
+        counts: dict[CaseKind, int] = {"noise": part, "paraphrase": part, "self": self.cases - 2 * part}
+        return {**counts, "held_out": self.cases} if self.holdout else counts
 
 
 def shipped_gold() -> Path | None:
@@ -121,8 +123,8 @@ def run_plan(
         raise ArtefactsMissingError(_WITHOUT_VECTORS)
     corpus = corpus_of(build)
     cases: list[Case] = []
-    for kind in plan.kinds:
-        drawn = draw_cases(corpus, kind, plan.cases, plan.seed)
+    for kind, count in plan.drawn.items():
+        drawn = draw_cases(corpus, kind, count, plan.seed)
         tell(f"{kind}: {len(drawn):,} cases drawn")
         cases += drawn
     gold = _read_gold(plan.gold) if plan.gold is not None else []
@@ -271,7 +273,7 @@ def _provenance(
         "phrases": {
             name: manifest.counts[name] for name in ("phrases", "entries") if name in manifest.counts
         },
-        "plan": {"modes": list(plan.modes), "cases of each kind": plan.cases, "held out": plan.holdout},
+        "plan": {"modes": list(plan.modes), "cases": plan.drawn},
         "configuration": {"provider": config.provider, "reranker": config.reranker, **sections},
     }
     if vectors:
