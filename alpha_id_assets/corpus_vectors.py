@@ -151,7 +151,9 @@ class VectorParts:
             ArtefactsIncompatibleError: they are not what this says.
             ArtefactsMissingError: a part is not there.
         """
-        note = DenseIndex.open(build.lance).note
+        index = DenseIndex.open(build.lance)
+        index.verify()
+        note = index.note
         if (note.fingerprint, note.rows) != (self.fingerprint, self.rows):
             raise ArtefactsIncompatibleError(
                 f"The vector index holds {note.rows} vectors of {note.fingerprint}, wanted are {self.rows} "
@@ -174,10 +176,11 @@ def find_vector_parts(storage: StorageLayout, config: Config) -> VectorParts | N
         note = read_note(storage, storage.lance)
         if (note["corpus_hash"], note["fingerprint"]) != (target.corpus_hash, target.fingerprint):
             return None
-        rows = DenseIndex.open(storage.lance).note.rows
+        index = DenseIndex.open(storage.lance)
+        index.verify()
     except AlphaIdError:
         return None
     parts = {"lance": storage.lance}
     if config.provider == "builtin":
         parts["encoder"] = storage.encoder
-    return VectorParts(target.fingerprint, rows, parts)
+    return VectorParts(target.fingerprint, index.note.rows, parts)

@@ -186,10 +186,11 @@ def _matching_lance(storage: StorageLayout, corpus_hash: str, fingerprint: str) 
     """Return the note of the index that is there, where it is whole and of this input."""
     try:
         note = read_note(storage, storage.lance)
-        found = DenseIndex.open(storage.lance).note
+        found = DenseIndex.open(storage.lance)
+        found.verify()
     except AlphaIdError:
         return None
-    same = (note["corpus_hash"], note["fingerprint"], found.fingerprint) == (
+    same = (note["corpus_hash"], note["fingerprint"], found.note.fingerprint) == (
         corpus_hash,
         fingerprint,
         fingerprint,

@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -286,7 +287,7 @@ def _open_array(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
         raise ArtefactsMissingError(f"There is no {path}. {_CURE}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise ArtefactsIncompatibleError(f"{path} is damaged: {error}. {_CURE}") from error
     # A plain array over the same pages: indexing a memmap subclass costs several times as much.
     return array.view(np.ndarray)

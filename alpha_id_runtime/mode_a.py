@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.errors import AlphaIdError, ArtefactsIncompatibleError
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.matching import best_of_each_code, merge_queries
 from alpha_id_runtime.ranked import RankedRows
 from alpha_id_runtime.rerank import FusionReranker, rerank_by_hub
+from alpha_id_runtime.retrieval.dense import CURE
 from alpha_id_runtime.semantic import Semantic, open_hub
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ class ModeA:
         calls_before = self._calls()
         try:
             ranked = self._fused(tasks, lexical, deadline)
-        except AlphaIdError as error:
+        except Exception as error:  # noqa: BLE001 -- what LanceDB raises is no closed list, and mode C is there
             return Outcome(
                 [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)],
                 semantic=False,
-                problem=f"Answered without the semantic part (mode C): {error}",
+                problem=f"Answered without the semantic part (mode C): {_in_words(error)}",
                 calls=self._calls() - calls_before,
                 milliseconds=_since(started),
             )
@@ -83,8 +84,8 @@ class ModeA:
         if self.config.reranker == "hub":
             try:
                 ranked = self._reranked(tasks, ranked, deadline)
-            except AlphaIdError as error:
-                problem = f"Answered with the fusion reranker instead of the hub's: {error}"
+            except Exception as error:  # noqa: BLE001 -- as above: the fused ranking is there
+                problem = f"Answered with the fusion reranker instead of the hub's: {_in_words(error)}"
         return Outcome(
             ranked,
             semantic=True,
@@ -108,13 +109,14 @@ class ModeA:
             [text for text, _ in asked], self.config.semantic.pool, [allow for _, allow in asked], deadline
         )
         own = [ranked for rankings in lexical for ranked in rankings]
-        fused = iter(
-            [
-                self._fusion(text, ranked, around, allow)
-                for (text, allow), ranked, around in zip(asked, own, near, strict=True)
-            ]
-        )
-        return [merge_queries(task, [next(fused) for _ in task.queries]) for task in tasks]
+        fused = [
+            self._fusion(text, ranked, around, allow)
+            for (text, allow), ranked, around in zip(asked, own, near, strict=True)
+        ]
+        if not all(np.isfinite(ranked.scores).all() for ranked in fused):
+            raise ArtefactsIncompatibleError(f"The vectors of the build are damaged: no numbers. {CURE}")
+        each = iter(fused)
+        return [merge_queries(task, [next(each) for _ in task.queries]) for task in tasks]
 
     def _reranked(
         self, tasks: Sequence[Task], ranked: Sequence[RankedRows], deadline: float
@@ -157,6 +159,11 @@ class ModeA:
 
 # What best_of_each_code takes off a phrase of validity 0.
 _NEAR = 0.005
+
+
+def _in_words(error: Exception) -> str:
+    """Return an error of our own as it is; of any other its kind alone, as its text may hold a phrase."""
+    return str(error) if isinstance(error, AlphaIdError) else f"an unexpected {type(error).__name__}. {CURE}"
 
 
 def _since(started: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -44,6 +45,11 @@ NOTE, VECTORS, PROTOTYPES, CODES, TABLE = (
 )
 CURE = "Build it with: alpha-id index build --full"
 _DEEPEN = 4
+_CHECKED = 16
+# Vectors are kept in half precision beside the table.
+_NEAR_ENOUGH = 0.01
+# What numpy and LanceDB raise over files that hold anything but what they wrote.
+_DAMAGE = (OSError, ValueError, TypeError, RuntimeError, EOFError, SyntaxError, TokenError)
 _AT_ONCE = 64
 
 
@@ -98,23 +104,40 @@ class DenseIndex:
             prototypes = np.load(folder / PROTOTYPES, mmap_mode="r").view(np.ndarray)
             codes = json.loads((folder / CODES).read_bytes())
             table = None if note.exact else _open_table(folder)
+            shapes = (vectors.shape, prototypes.shape, 0 if table is None else table.count_rows())
+            wanted = (
+                (note.rows, note.dimension),
+                (len(codes), note.dimension),
+                0 if table is None else note.rows,
+            )
         except FileNotFoundError as error:
             raise ArtefactsMissingError(f"{error.filename} is missing. {CURE}") from error
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
+        except _DAMAGE as error:
             raise ArtefactsIncompatibleError(
                 f"The vector index in {folder} is damaged ({type(error).__name__}). {CURE}"
             ) from error
-        shapes = (vectors.shape, prototypes.shape, 0 if table is None else table.count_rows())
-        wanted = (
-            (note.rows, note.dimension),
-            (len(codes), note.dimension),
-            0 if table is None else note.rows,
-        )
         if shapes != wanted:
             raise ArtefactsIncompatibleError(
                 f"The vector index in {folder} is damaged: it holds {shapes}, its note says {wanted}. {CURE}"
             )
         return cls(note, table, vectors, prototypes, codes)
+
+    def verify(self) -> None:
+        """Let some of the vectors find themselves: opening alone reads neither the graph nor the rows.
+
+        Raises:
+            ArtefactsIncompatibleError: the index cannot be searched, or finds something else.
+        """
+        rows = np.unique(np.linspace(0, self.note.rows - 1, min(_CHECKED, self.note.rows)).astype(np.int64))
+        if not len(rows):
+            return
+        asked = self._vectors[rows].astype(np.float32)
+        for own, query, found in zip(rows, asked, self.nearest(asked, 1), strict=True):
+            best = self.similarity(query, np.append(found[:1], own))
+            if len(found) != 1 or not best[0] >= best[1] - _NEAR_ENOUGH:
+                raise ArtefactsIncompatibleError(
+                    f"The vector index is damaged: row {own} does not find itself. {CURE}"
+                )
 
     def nearest(
         self, queries: Vectors, pool: int, allows: Sequence[Allow | None] | None = None
@@ -169,7 +192,7 @@ class DenseIndex:
                 .select(["row", "_distance"])
                 .to_arrow()
             )
-        except (OSError, RuntimeError, ValueError) as error:
+        except _DAMAGE as error:
             raise ArtefactsIncompatibleError(
                 f"The vector index cannot be searched ({type(error).__name__}). {CURE}"
             ) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,7 +47,7 @@ class PhraseUnits:
             arrays = [np.load(folder / name, mmap_mode="r") for name in UNIT_FILES[1:]]
         except FileNotFoundError as error:
             raise ArtefactsMissingError(f"{error.filename} is missing. {BUILD_CURE}") from error
-        except ValueError as error:
+        except (ValueError, EOFError, SyntaxError, TokenError) as error:
             raise ArtefactsIncompatibleError(f"A file under {folder} is damaged. {BUILD_CURE}") from error
         return cls(vocabulary, *arrays)
 
