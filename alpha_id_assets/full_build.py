@@ -7,6 +7,8 @@ printing, and any step of its own: each is the asset's.
 from __future__ import annotations
 
 import getpass
+import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from alpha_id_assets.embedding import approve_embeddings, make_embeddings, make_
 from alpha_id_assets.encoder_steps import make_encoder
 from alpha_id_assets.gate import estimate
 from alpha_id_assets.publishing import storage_lock
-from alpha_id_assets.sampling import make_embeddings_sample
+from alpha_id_assets.sampling import make_embeddings_sample, renew_sample_estimate
 from alpha_id_assets.vectors import VectorCache
 from alpha_id_runtime.errors import GateError
 
@@ -46,10 +48,15 @@ class Told:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A person's yes on the command line; a limit of None takes the estimate itself as the limit."""
+    """A person's yes on the command line; without a limit the estimate itself is the limit."""
 
     limit_euros: float | None = None
     limit_tokens: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit was named, which then holds in place of one approved before."""
+        return self.limit_euros is not None or self.limit_tokens is not None
 
 
 def build_sample(storage: StorageLayout, config: Config, size: int, told: Told) -> None:
@@ -118,24 +125,57 @@ def _ask_gate(
         GateError: refused; no request has left.
     """
     decision = full_gate(storage, find_target(storage, config))(wanted)
-    if decision.allowed:
+    if decision.allowed and not (confirmation and confirmation.limited):
         return
     if confirmation is None:
         raise GateError(
             f"{decision.reason} Nothing was sent; mode C is published. On the command line: "
             "alpha-id index build --full --confirm"
         )
-    told.step(make_embeddings_sample(storage, config))
+    problem = _limit_problem(confirmation, wanted)
+    if problem:
+        raise GateError(f"{problem} Nothing was sent; mode C is published.")
+    # A sample of this very target that passed need not be sent again after a stop midway.
+    if not renew_sample_estimate(storage, config):
+        told.step(make_embeddings_sample(storage, config))
     left = _estimate(storage, config)
-    limit_euros = left.euros if confirmation.limit_euros is None else confirmation.limit_euros
-    limit_tokens = left.tokens if confirmation.limit_tokens is None else confirmation.limit_tokens
+    limits = confirmation
+    if not limits.limited:
+        limits = Confirmation(left.euros, left.tokens if left.euros is None else None)
+    elif left.euros is not None and limits.limit_euros is None:
+        limits = Confirmation(left.euros, limits.limit_tokens)
     told.step(
         approve_embeddings(
             storage,
             config,
             confirm=True,
-            by=getpass.getuser(),
-            limit_euros=limit_euros,
-            limit_tokens=None if left.euros is not None else limit_tokens,
+            by=_who(),
+            limit_euros=limits.limit_euros,
+            limit_tokens=limits.limit_tokens,
         )
     )
+
+
+def _limit_problem(limits: Confirmation, wanted: Estimate) -> str | None:
+    """Say, before even a sample is sent, why a named limit cannot be held or does not reach the estimate."""
+    euros, tokens = limits.limit_euros, limits.limit_tokens
+    if euros is not None and not (math.isfinite(euros) and euros >= 0):
+        return f"The limit of {euros} euros is no amount."
+    if euros is not None and wanted.euros is None:
+        return (
+            "A limit in euros cannot be held: no price is configured. Set hub.price_per_million_tokens, or "
+            "name --limit-tokens."
+        )
+    if euros is not None and wanted.euros is not None and euros < wanted.euros:
+        return f"The limit of {euros} euros is below the estimate of {wanted.euros:.6f}."
+    if tokens is not None and tokens < wanted.tokens:
+        return f"The limit of {tokens} tokens is below the estimate of {wanted.tokens}."
+    return None
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that no user has.
+        return f"user {os.getuid()}"

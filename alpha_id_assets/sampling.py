@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,13 @@ import numpy as np
 
 from alpha_id_assets.building import Step
 from alpha_id_assets.corpus_vectors import Target, find_target, open_provider, read_corpus_texts, sample_gate
-from alpha_id_assets.gate import LedgerWatch, SampleReport, estimate, write_sample_report
+from alpha_id_assets.gate import (
+    LedgerWatch,
+    SampleReport,
+    estimate,
+    read_sample_report,
+    write_sample_report,
+)
 from alpha_id_assets.ledger import Ledger
 from alpha_id_assets.tables import staging_folder
 from alpha_id_assets.vectors import VectorCache, embed_missing
@@ -114,6 +120,26 @@ def make_embeddings_sample(
     }
     warnings = (*sample.warnings, *sample.cache.warnings)
     return Step("embeddings_sample", counts, round(time.perf_counter() - started, 3), warnings, details)
+
+
+def renew_sample_estimate(storage: StorageLayout, config: Config) -> bool:
+    """Write what is left to embed into the sample report, where one that passed is of this very target.
+
+    Sends nothing. Returns False where a sample is to be run first.
+
+    Raises:
+        GateError: the report is damaged.
+    """
+    target = find_target(storage, config)
+    report = read_sample_report(storage.gate)
+    if report is None or not report.passed:
+        return False
+    if (report.fingerprint, report.corpus_hash) != (target.fingerprint, target.corpus_hash):
+        return False
+    by_hash = read_corpus_texts(storage).by_hash
+    missing = VectorCache(storage.vectors).missing(target.fingerprint, by_hash)
+    write_sample_report(storage.gate, replace(report, estimate=estimate(by_hash, missing, target.pricing)))
+    return True
 
 
 def _embed(sample: _Sample, provider: EmbeddingProvider) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ def _step(step: Step) -> None:
 
 
 def _estimate(wanted: Estimate) -> None:
-    price = "an unknown price" if wanted.euros is None else f"{wanted.euros:.2f} euros"
+    # Rounded up: the amount shown is one that suffices as a limit.
+    price = "an unknown price" if wanted.euros is None else f"{math.ceil(wanted.euros * 1e4) / 1e4:.4f} euros"
     sys.stderr.write(
         f"{'full run':<18} {wanted.phrases:,} phrases, {wanted.cached:,} of them cached; to embed: "
         f"{wanted.missing:,}, about {wanted.tokens:,} tokens, {price}\n"
