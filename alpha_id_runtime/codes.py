@@ -18,6 +18,7 @@ from alpha_id_runtime.manifest import BUILD_CURE
 from alpha_id_runtime.model import Tags
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -83,6 +84,17 @@ class CodeTable:
     def title(self, code: str) -> str:
         """Return the full title of a code."""
         return str(self.value(code, "title"))
+
+    def titles(self, codes: Sequence[str]) -> list[str]:
+        """Return the titles of many codes at once."""
+        return self._many("title", codes)
+
+    def usages(self, codes: Sequence[str]) -> list[str | None]:
+        """Return the usages (dagger, aster, optional or None) of many codes at once."""
+        return self._many("usage", codes)
+
+    def _many(self, column: str, codes: Sequence[str]) -> list[Any]:
+        return list(self._columns[column].take([self._row[code] for code in codes]).to_pylist())
 
     def parent(self, code: str) -> str | None:
         """Return the class above, None for a chapter."""

@@ -74,6 +74,7 @@ class FusionConfig:
     prototype_weight: float = 1.0
     slope: float = 6.0
     intercept: float = -8.0
+    learned_pool: int = 40
     hub_pool: int = 30
 
 
@@ -105,7 +106,7 @@ class Config:
     storage: Path = field(default_factory=lambda: _checkout() / "storage")
     mode: Mode = "c"
     provider: Literal["builtin", "hub"] = "builtin"
-    reranker: Literal["fusion", "hub"] = "fusion"
+    reranker: Literal["fusion", "learned", "hub"] = "fusion"
     top: int = 10
     reading: ReadingConfig = field(default_factory=ReadingConfig)
     lexical: LexicalConfig = field(default_factory=LexicalConfig)

@@ -26,6 +26,11 @@ _UNSPECIFIED = re.compile(
 _OTHER = re.compile(r"\bsonstige")
 
 
+def says_unspecified(title: str) -> bool:
+    """Return whether a title says that a detail was not said."""
+    return _UNSPECIFIED.search(title.lower()) is not None
+
+
 def unspecified_first(children: Sequence[tuple[str, str]]) -> list[str]:
     """Return the codes of siblings, the one that says least first.
 

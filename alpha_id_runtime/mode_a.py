@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from alpha_id_runtime.boosting import BoostedTrees
 from alpha_id_runtime.errors import AlphaIdError, ArtefactsIncompatibleError
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.matching import best_of_each_code, merge_queries
@@ -101,7 +102,8 @@ class ModeA:
             hub = self._open_hub() if self.config.provider == "hub" else None
             self.semantic = Semantic.open(self.build, hub)
         if self._fusion is None:
-            self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion)
+            trees = BoostedTrees.load() if self.config.reranker == "learned" else None
+            self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion, trees)
         asked = [(query.text, task.allow) for task in tasks for query in task.queries]
         if not asked:
             return [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]

@@ -107,6 +107,7 @@ def draw_cases(
     *,
     rates: NoiseRates | None = None,
     abbreviations: Mapping[str, str] | None = None,
+    calibration: bool = False,
 ) -> list[Case]:
     """Return up to ``n`` cases of a kind, drawn by ``seed``, in order of their id.
 
@@ -123,6 +124,7 @@ def draw_cases(
         seed: any integer.
         rates: of noise; the defaults of ``NoiseRates`` otherwise.
         abbreviations: abbreviation -> long form, for paraphrases.
+        calibration: draw from the calibration quarter instead, to train a ranking on: never to evaluate.
 
     Raises:
         UsageError: ``kind`` is ``gold`` or ``n`` is negative.
@@ -133,7 +135,7 @@ def draw_cases(
         )
     make = _maker(corpus, kind, seed, rates or NoiseRates(), abbreviations or {})
     strata: dict[str, list[int]] = defaultdict(list)
-    for row in _entries(corpus):
+    for row in _entries(corpus, calibration=calibration):
         strata[corpus.chapter[row]].append(row)
     quota = allocate({chapter: len(rows) for chapter, rows in strata.items()}, n)
     cases: list[Case] = []
@@ -223,13 +225,13 @@ def cases_digest(cases: Iterable[Case]) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
-def _entries(corpus: Corpus) -> list[int]:
-    """Return the rows that may be drawn, the first of each normalised text."""
+def _entries(corpus: Corpus, *, calibration: bool) -> list[int]:
+    """Return the rows that may be drawn of one side of the split, the first of each normalised text."""
     first: dict[str, int] = {}
     for row, norm in enumerate(corpus.norm):
         if norm and corpus.origin[row] == "alpha_id" and corpus.valid[row] and corpus.billable[row]:
             first.setdefault(norm, row)
-    return [row for norm, row in first.items() if not is_calibration(twin_key(norm))]
+    return [row for norm, row in first.items() if is_calibration(twin_key(norm)) is calibration]
 
 
 def _maker(

@@ -51,6 +51,16 @@ class PhraseUnits:
             raise ArtefactsIncompatibleError(f"A file under {folder} is damaged. {BUILD_CURE}") from error
         return cls(vocabulary, *arrays)
 
+    def weight_of(self, normalised: str) -> tuple[float, int]:
+        """Return (the idf in sum, the number) of the distinct trigrams of a normalised text.
+
+        A trigram that the corpus lacks weighs as much as its rarest one: it can match nothing.
+        """
+        grams = set(trigrams(normalised))
+        known = [self.vocabulary[gram] for gram in grams if gram in self.vocabulary]
+        rarest = float(self.idf.max()) if len(self.idf) else 0.0
+        return float(self.idf[known].sum()) + (len(grams) - len(known)) * rarest, len(grams)
+
     def dice(self, normalised: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the idf-weighted Dice coefficient, 0 to 1, of a normalised phrase with each of ``rows``.
 

@@ -1,0 +1,77 @@
+"""``python -m alpha_id_assets.reranking``: train the reranker that ships, from a published build.
+
+Holds: the command. Refuses: everything but the calibration quarter of the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alpha_id_assets.evaluating import holdout_semantic
+from alpha_id_assets.reranking.examples import draw_calibration, make_examples
+from alpha_id_assets.reranking.training import BoostingSettings, train_trees
+from alpha_id_runtime.boosting import MODEL
+from alpha_id_runtime.build import open_published
+from alpha_id_runtime.config import resolve
+from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.files import write_atomically
+from alpha_id_runtime.layout import StorageLayout
+from alpha_id_runtime.rerank import FusionReranker
+
+if TYPE_CHECKING:
+    from alpha_id_runtime.evaluation.cases import CaseKind
+
+SEED = 20261130
+
+
+def main() -> int:
+    """Train and write the model; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m alpha_id_assets.reranking", description=__doc__)
+    parser.add_argument("--storage", type=Path, help="holds a published full-size build")
+    parser.add_argument("--out", type=Path, default=MODEL)
+    parser.add_argument("--held-out", type=int, default=4000)
+    parser.add_argument("--noise", type=int, default=2000)
+    parser.add_argument("--paraphrase", type=int, default=1500)
+    options = parser.parse_args()
+    try:
+        config = resolve().with_flags({"storage": options.storage}).config
+        build = open_published(StorageLayout(config.storage))
+        counts: dict[CaseKind, int] = {
+            "held_out": options.held_out,
+            "noise": options.noise,
+            "paraphrase": options.paraphrase,
+        }
+        cases = draw_calibration(build, counts, SEED)
+        semantic = holdout_semantic(build, cases, config, progress=_say)
+        fusion = FusionReranker(build, semantic.index, config.fusion, None)
+        examples = make_examples(
+            build, semantic, fusion, cases, most=config.fusion.learned_pool, progress=_count
+        )
+        note = {
+            "seed": SEED,
+            "cases": counts,
+            "editions": [build.manifest.alpha_id.edition, build.manifest.claml.edition],
+        }
+        model = train_trees(examples, BoostingSettings(), note)
+        write_atomically(options.out, json.dumps(model, separators=(",", ":")).encode() + b"\n")
+    except AlphaIdError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code or 1
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _count(done: int, total: int) -> None:
+    if done % 1024 == 0 or done == total:
+        sys.stderr.write(f"examples: {done}/{total}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

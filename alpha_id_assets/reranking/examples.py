@@ -1,0 +1,99 @@
+"""Training examples of the learned reranker: candidate codes of phrases whose code is known.
+
+Holds: three kinds of phrases, all of the calibration quarter: held out (the entry and its twins are no
+candidates and were not seen by the encoder), noised and paraphrased (as dictated, the entry is a candidate).
+Refuses: every evaluation case, gold list and dev file: the draw takes the other side of the split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from alpha_id_runtime.config import LexicalConfig, SemanticConfig
+from alpha_id_runtime.evaluation.adapter import corpus_of
+from alpha_id_runtime.evaluation.cases import draw_cases
+from alpha_id_runtime.features import code_features
+from alpha_id_runtime.lexical_ranking import TWIN_SCORE, rank_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from alpha_id_runtime.build import Build
+    from alpha_id_runtime.evaluation.cases import Case, CaseKind
+    from alpha_id_runtime.rerank import FusionReranker
+    from alpha_id_runtime.semantic import Semantic
+
+    Progress = Callable[[int, int], None]
+
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features (n, features), whether each row is the right code (n,), and the phrase it belongs to (n,)."""
+
+    features: npt.NDArray[np.float32]
+    right: npt.NDArray[np.bool_]
+    phrase: npt.NDArray[np.int64]
+
+
+def draw_calibration(build: Build, counts: dict[CaseKind, int], seed: int) -> list[Case]:
+    """Return the cases to learn from, drawn by ``seed`` from the calibration quarter."""
+    corpus = corpus_of(build)
+    return [
+        case
+        for kind, count in counts.items()
+        for case in draw_cases(corpus, kind, count, seed, calibration=True)
+    ]
+
+
+def make_examples(
+    build: Build,
+    semantic: Semantic,
+    fusion: FusionReranker,
+    cases: Sequence[Case],
+    *,
+    most: int,
+    progress: Progress | None = None,
+) -> Examples:
+    """Return what the reranker would see for each case.
+
+    Phrases that stand in the corpus literally are left out: they never reach the reranker.
+    """
+    lexical_settings, semantic_settings = LexicalConfig(), SemanticConfig()
+    features, right, phrase = [], [], []
+    for start in range(0, len(cases), _BATCH):
+        batch = cases[start : start + _BATCH]
+        allows = [_Without(case.excluded_rows) for case in batch]
+        near = semantic.neighbours([case.text for case in batch], semantic_settings.pool, allows, None)
+        for place, (case, allow, around) in enumerate(zip(batch, allows, near, strict=True)):
+            lexical = rank_rows(build, case.text, lexical_settings, allow)
+            if (lexical.scores >= TWIN_SCORE).any():
+                continue
+            rows, pool, total = fusion.pool(case.text, lexical, around, allow)
+            if not len(rows):
+                continue
+            speakers, own = code_features(pool, total, fusion.facts, most)
+            wanted = {*case.gold, *(code for equals in case.accept for code in equals)}
+            features.append(own)
+            right.append([build.phrases.codes[number] in wanted for number in pool.codes[speakers]])
+            phrase.append(np.full(len(own), start + place))
+        if progress:
+            progress(min(start + _BATCH, len(cases)), len(cases))
+    return Examples(np.vstack(features), np.concatenate(right).astype(np.bool_), np.concatenate(phrase))
+
+
+class _Without:
+    """Lets every row pass but those held out."""
+
+    def __init__(self, excluded: frozenset[int]) -> None:
+        self.excluded = len(excluded)
+        self._rows = np.fromiter(excluded, dtype=np.int64, count=len(excluded))
+
+    def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        return ~np.isin(rows, self._rows)
