@@ -51,6 +51,8 @@ def test_table_stands_beside_the_earlier_prototype(sample_storage: Path, tmp_pat
     table = done.stdout.decode()
     assert "C 0.520" in table
     assert "inflated" in table
+    assert "Without held-out cases" in table
+    assert "Without held-out cases" in page.read_text("utf-8")
     assert f"page     {page}" in table
     assert page.is_file()
     assert "no vectors" in done.stderr.decode()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from alpha_id_runtime.evaluation import svg
 from alpha_id_runtime.evaluation.cases import cases_digest
 from alpha_id_runtime.evaluation.measures import LEADING, MEASURES
-from alpha_id_runtime.evaluation.report import NOT_MEASURED, PROTOTYPE, number
+from alpha_id_runtime.evaluation.report import NOT_MEASURED, PROTOTYPE, WITHOUT_HELD_OUT, number
 from alpha_id_runtime.evaluation.result import KINDS
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ def _head(result: EvaluationResult) -> str:
         for d in result.differences
         if (d.kind, d.measure) == (leading, LEADING)
     ]
+    note = "" if leading == "held_out" else f'<p class="note">{WITHOUT_HELD_OUT}</p>'
     return (
         "<h1>Evaluation: diagnosis wordings to codes</h1>"
         f'<p class="soft">{len(result.cases)} cases, seed {result.seed}, cases {cases_digest(result.cases)}. '
         "In brackets, and as whiskers: 95 % intervals, from 1,000 resamples of the cases.</p>"
-        f"<p><b>{escape(KINDS.get(leading, 'No cases'))}</b></p>"
+        f"{note}<p><b>{escape(KINDS.get(leading, 'No cases'))}</b></p>"
         f'<div class="tiles">{"".join(tiles)}</div>'
     )
 

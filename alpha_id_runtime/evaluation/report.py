@@ -7,6 +7,7 @@ HTML (page).
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from alpha_id_runtime.evaluation.measures import LEADING, MEASURES
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from alpha_id_runtime.evaluation.measures import Figure
     from alpha_id_runtime.evaluation.result import EvaluationResult
 
+_WIDTH = 110
 # What an earlier prototype reached on noise cases of its own making: another draw, a landmark only.
 PROTOTYPE: Mapping[tuple[str, str], float] = {("noise", "c"): 0.520, ("noise", "a"): 0.995}
 
@@ -29,6 +31,12 @@ NOT_MEASURED = (
     "Wordings of other editions, and codes that the corpus has no second phrase for (held out needs one).",
     "Small differences: an interval that touches 0 or 1 comes from few misses and is too narrow there.",
     "The time of a single request: milliseconds are a case's share of a batch.",
+)
+
+
+WITHOUT_HELD_OUT = (
+    "Without held-out cases (--holdout): all wordings asked lie near one of the corpus, so nothing here says "
+    "what happens with a wording that it lacks."
 )
 
 
@@ -50,6 +58,8 @@ def terminal_table(result: EvaluationResult) -> str:
     modes = result.modes
     differences = {(d.kind, d.measure): d.figure for d in result.differences}
     lines = [f"Evaluation, seed {result.seed}: {_settings(result.provenance)}", ""]
+    if "held_out" not in result.kinds:
+        lines[1:1] = textwrap.wrap(WITHOUT_HELD_OUT, _WIDTH)
     header = f"{'':<20}" + "".join(f"{f'mode {mode.upper()}':<24}" for mode in modes)
     header += "A minus C" if differences else ""
     for kind in result.kinds:
