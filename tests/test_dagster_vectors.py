@@ -312,6 +312,28 @@ def test_failing_hub_is_tried_three_times(home: Home, hub: HubServer) -> None:
     assert [request.job_name for request in tick(home).run_requests or []] == ["publish_vectors"]
 
 
+def test_partitions_finished_before_a_failure_count(home: Home, hub: HubServer) -> None:
+    """What was embedded before the hub failed is shown as done, and the next request begins behind it."""
+    approved(home)
+    home.instance.wipe_assets([dg.AssetKey("embeddings")])
+    hub.reset()
+
+    def fail_later(number: int) -> None:
+        if number == 8:
+            hub.set_fault("500")
+
+    hub.on_request = fail_later
+    try:
+        assert not embed_all(home).success
+    finally:
+        hub.on_request = None
+    shown = home.instance.get_materialized_partitions(dg.AssetKey("embeddings"))
+    [request] = tick(home).run_requests
+    first = request.tags[RANGE_START]
+    assert shown == set(PARTITIONS[: PARTITIONS.index(first)])
+    assert "0" < first < "9"
+
+
 def test_sensor_waits_while_a_run_of_theirs_is_alive(home: Home, hub: HubServer) -> None:
     """While partitions are being embedded, whoever started them, the sensor asks for nothing."""
     approved(home)

@@ -107,6 +107,7 @@ def embedding_approval(config: ApprovalConfig, alpha_id: AlphaIdResource) -> dg.
 
 def _embed(context: dg.AssetExecutionContext, alpha_id: AlphaIdResource) -> dg.MaterializeResult[Any]:
     """The vectors of the corpus by first hex digit of the content hash; only what the cache lacks is sent."""
+    finished: dict[str, dict[str, Any]] = {}
 
     def done(what: PartitionDone) -> None:
         report = what.report
@@ -117,13 +118,24 @@ def _embed(context: dg.AssetExecutionContext, alpha_id: AlphaIdResource) -> dg.M
             "total": report.total,
             "euros": euros,
         }
-        context.add_asset_metadata(figures, partition_key=what.partition)
+        finished[what.partition] = figures
         say(f"embeddings {what.partition}: reused {report.reused:,}, embedded {report.embedded:,}")
 
     with failing_in_words():
-        step = make_embeddings(
-            alpha_id.storage(), alpha_id.config(), sorted(context.partition_keys), done=done
-        )
+        try:
+            step = make_embeddings(
+                alpha_id.storage(), alpha_id.config(), sorted(context.partition_keys), done=done
+            )
+        except BaseException:
+            # What was finished before is in the cache for good, and no later run will ask for it again. A
+            # failed step's own events are dropped, so it is told apart from the run.
+            for partition, figures in finished.items():
+                context.instance.report_runless_asset_event(
+                    dg.AssetMaterialization(context.asset_key, partition=partition, metadata=figures)
+                )
+            raise
+        for partition, figures in finished.items():
+            context.add_asset_metadata(figures, partition_key=partition)
         # Counts are each partition's own, set above; what holds for all of them stands here.
         materialised(step)
         return dg.MaterializeResult(
