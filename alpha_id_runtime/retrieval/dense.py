@@ -174,8 +174,15 @@ class DenseIndex:
         return np.asarray(self._vectors[rows].astype(np.float32) @ query, dtype=np.float64)
 
     def prototype_similarity(self, queries: Vectors) -> npt.NDArray[np.float32]:
-        """Return the cosine of each query with each code's prototype: (n, len(codes))."""
-        return np.asarray(queries @ self._prototypes.T, dtype=np.float32)
+        """Return the cosine of each query with each code's prototype: (n, len(codes)).
+
+        A query's are the same to the last bit whatever queries come with it: BLAS sums a product of many rows
+        in another order, and the sixth digit of a score would tell.
+        """
+        result = np.empty((len(queries), len(self.codes)), dtype=np.float32)
+        for query, scores in zip(queries, result, strict=True):
+            np.matmul(self._prototypes, query, out=scores)
+        return result
 
     def _search(self, queries: Vectors, limit: int) -> list[Rows]:
         if self._table is None:
