@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 BENCH_DATA ?= $(if $(wildcard ../shared/data/full),../shared/data/full,data/sample)
 
 run: $(VENV)/.assets
-	$(BIN)/alpha-id index build
+	$(BIN)/alpha-id index build --full
 	@echo
 	@echo "The demonstration list (data/sample/demo.txt):"
 	@cat data/sample/demo.txt
 	@echo
-	$(BIN)/alpha-id suggest data/sample/demo.txt --table
+	$(BIN)/alpha-id suggest data/sample/demo.txt --mode a --table
+	@echo
+	@echo "Mode A answered with the built-in encoder, offline. A hub instead: see \"Modes and privacy\" in README.md"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
@@ -27,8 +29,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 dev: $(VENV)/.assets
-	@mkdir -p storage/dagster
-	env -u DAGSTER_MODULE_NAME DAGSTER_HOME="$(CURDIR)/storage/dagster" $(BIN)/dagster dev -w workspace.yaml
+	bash -c '. ./alpha-id.env && unset DAGSTER_MODULE_NAME && exec dagster dev -w workspace.yaml'
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench --data $(BENCH_DATA)
