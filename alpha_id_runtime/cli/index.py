@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
     storage = StorageLayout(config.storage)
     told = full_build.Told(_step, _estimate, _progress)
     if options.sample is not None:
-        full_build.build_sample(storage, config, options.sample, told)
+        showing = full_build.Told(_step_with_examples, _estimate, _progress)
+        full_build.build_sample(storage, config, options.sample, showing)
     elif options.full:
         confirmation = full_build.Confirmation(options.limit_euros, options.limit_tokens)
         full_build.build_full(storage, config, told, confirmation if options.confirm else None)
@@ -52,9 +53,20 @@ def _step(step: Step) -> None:
         sys.stderr.write(f"{'':<18} warning: {warning}\n")
 
 
+def _step_with_examples(step: Step) -> None:
+    """Show what phrases of the corpus found as well: public texts, never those of users."""
+    _step(step)
+    for each in step.details.get("examples", ()):
+        found = f"{each['cosine']:.3f} {each['code']:<7} {each['found']}"
+        sys.stderr.write(f"{'':<18} {each['asked']}: {found}\n")
+
+
 def _estimate(wanted: Estimate) -> None:
-    # Rounded up: the amount shown is one that suffices as a limit.
-    price = "an unknown price" if wanted.euros is None else f"{math.ceil(wanted.euros * 1e4) / 1e4:.4f} euros"
+    if wanted.euros is None:
+        price = "an unknown price"
+    else:
+        # Rounded up: the amount shown is one that suffices as a limit.
+        price = f"{math.ceil(wanted.euros * 1e4) / 1e4:.4f} euros" if wanted.euros else "free of charge"
     sys.stderr.write(
         f"{'full run':<18} {wanted.phrases:,} phrases, {wanted.cached:,} of them cached; to embed: "
         f"{wanted.missing:,}, about {wanted.tokens:,} tokens, {price}\n"
