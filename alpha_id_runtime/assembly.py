@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from alpha_id_runtime.model import Certainty, Complement, Entry, Laterality, Segment
 
 SCORE_DIGITS = 6
+# The share of a phrase's best score from which on a code counts as said by that phrase.
+_SUPPORT = 0.8
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,20 @@ def assemble(
         for hit in phrase.hits:
             if hit.code in found:
                 found[hit.code].append((hit, phrase))
-    suggestions = [_suggestion(pairs, codes, entries) for pairs in found.values()]
+    suggestions = [_suggestion(_supporting(pairs), codes, entries) for pairs in found.values()]
     suggestions.sort(
         key=lambda s: (_is_excluded(s), bool(s.conflict), -s.score, -len(s.source_segments), s.icd_code)
     )
     return tuple(suggestions), tuple(unrepresented)
+
+
+def _supporting(pairs: list[tuple[CodeHit, PhraseHits]]) -> list[tuple[CodeHit, PhraseHits]]:
+    """Return the phrases a code came from: the one it scores best for, and those it is near the best of.
+
+    A code that is somewhere far down another phrase's candidates was not said there.
+    """
+    best = min(pairs, key=lambda pair: (pair[0].key, pair[1].segment.index))
+    return [pair for pair in pairs if pair is best or pair[0].score >= _SUPPORT * pair[1].hits[0].score]
 
 
 def _is_excluded(suggestion: Suggestion) -> bool:
