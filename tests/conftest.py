@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from alpha_id_assets.building import build_lexical
 from alpha_id_runtime.config import Config
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.pipeline import Suggester
+from tests.command import COMMAND
 from tests.evaluation_builds import build_with_vectors
+from tests.offline import Offline, run_offline
 from tests.reference import SHARED
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data" / "sample"
@@ -51,3 +54,20 @@ def full_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def full(full_storage: Path) -> Suggester:
     """Return a mode C suggester over Alpha-ID 2023 and ClaML 2025."""
     return Suggester.open(Config(storage=full_storage))
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A build of the sample with the built-in encoder, by the measured recipe, and how its making went."""
+
+    storage: Path
+    run: Offline
+
+
+@pytest.fixture(scope="session")
+def built_in(tmp_path_factory: pytest.TempPathFactory) -> BuiltIn:
+    """Return what ``index build --full`` makes of the sample, offline; not to be written to."""
+    root = tmp_path_factory.mktemp("built_in")
+    places = ["--data", str(SAMPLE), "--storage", str(root / "storage")]
+    run = run_offline([*COMMAND, "index", "build", "--full", *places], root / "guard")
+    return BuiltIn(root / "storage", run)
