@@ -1,7 +1,8 @@
-"""A degree said in a phrase, applied to the codes found: it wins over the sibling that says none.
+"""What a phrase says beside the disease, applied to the codes found: degrees and body sites.
 
-Holds: raising the code a degree stands for, lowering its siblings, and degrees that are codes of their own
-(complements). Refuses: inventing a degree that was not said, and any code the corpus lacks.
+Holds: raising the code that a degree or site stands for over the siblings that say another or none, and
+degrees that are codes of their own (complements). Refuses: inventing what was not said, and any code the
+corpus lacks.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from alpha_id_runtime.ranked import RankedRows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy.typing as npt
+
     from alpha_id_runtime.build import Build
     from alpha_id_runtime.retrieval.dense import Allow
-    from alpha_id_runtime.understanding.reading import Degree
+    from alpha_id_runtime.understanding.reading import Degree, Site
 
-# What a sibling keeps of its score when a degree was said that it does not name.
-_OTHER_DEGREE = 0.9
+# What a sibling keeps of its score when something was said that it does not name.
+_OTHER = 0.9
 # The several codes a value spans come one behind the other, after the code without degree.
 _STEP = 0.999
+# Sites are decided among the best categories only; those below would but lengthen the list.
+_SITED_GROUPS = 5
+_CATEGORY, _STEM, _SITED = 3, 5, 6  # "M13", "M13.1", "M13.16"
 
 
 def apply_degrees(
@@ -41,55 +47,105 @@ def apply_degrees(
     return ranked
 
 
+def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: Allow | None) -> RankedRows:
+    """Return the ranking with what ``sites`` decide, in each of the best groups of siblings by site.
+
+    The sibling at the site takes the group's best score, the others step back; what says no site is left
+    alone where no sibling is at the site said.
+    """
+    for site in sites:
+        codes = _codes(build, ranked)
+        order = np.argsort(-ranked.scores, kind="stable")
+        stems = [codes[n][:_STEM] for n in order if len(codes[n]) == _SITED and site.applies_to(codes[n])]
+        for stem in list(dict.fromkeys(stems))[:_SITED_GROUPS]:
+            at_site = [
+                code for code in build.codes.terminal_descendants(stem) if site.fits(build.codes.title(code))
+            ]
+            if at_site:
+                concerned = np.array(
+                    [code.startswith(stem) for code in _codes(build, ranked)], dtype=np.bool_
+                )
+                ranked = _lead(build, ranked, at_site, concerned, concerned, allow)
+    return ranked
+
+
 def complements_of(build: Build, degrees: Iterable[Degree], code: str) -> tuple[Complement, ...]:
-    """Return the degrees that are ``!`` codes of their own and go with ``code``."""
+    """Return the degrees that are ``!`` codes of their own and go with ``code``; ``?`` is its own digit."""
     return tuple(
         Complement(added, "optional")
         for degree in degrees
         if degree.as_complement and degree.applies_to(code)
-        for added in degree.codes
+        for added in (_filled(pattern, code) for pattern in degree.codes)
         if added != code and build.codes.is_terminal(added)
     )
 
 
 def _apply(build: Build, degree: Degree, ranked: RankedRows, allow: Allow | None) -> RankedRows:
-    codes = [build.phrases.codes[number] for number in build.phrases.code_index[ranked.rows]]
+    codes = _codes(build, ranked)
     concerned = np.array([degree.applies_to(code) for code in codes], dtype=np.bool_)
     if not concerned.any():
         return ranked
+    other = concerned & ~np.array([degree.fits(code) for code in codes], dtype=np.bool_)
     best = int(np.argmax(np.where(concerned, ranked.scores, -np.inf)))
-    ceiling = float(ranked.scores[best])
-    leading = list(_leading(build, degree, codes[best]))
-    scores = np.where(concerned, ranked.scores * _OTHER_DEGREE, ranked.scores)
+    return _lead(build, ranked, list(_leading(build, degree, codes[best])), concerned, other, allow)
+
+
+def _lead(  # noqa: PLR0917  # one ranking and what is done to it
+    build: Build,
+    ranked: RankedRows,
+    leading: Sequence[str],
+    concerned: npt.NDArray[np.bool_],
+    other: npt.NDArray[np.bool_],
+    allow: Allow | None,
+) -> RankedRows:
+    """Return the ranking with ``leading`` in order at the best score of the ``concerned``, ``other`` lower.
+
+    One row of each code leads: its best, or its title where none was found.
+    """
+    best = int(np.argmax(np.where(concerned, ranked.scores, -np.inf)))
+    ceiling, query = float(ranked.scores[best]), int(ranked.queries[best])
+    scores = np.where(other, ranked.scores * _OTHER, ranked.scores)
+    found = ranked.rows
     for place, code in enumerate(leading):
         rows = build.phrases.rows_of(code)
         rows = rows if allow is None else rows[allow(rows)]
         if not len(rows):
             continue
         score = ceiling * _STEP**place
-        there = np.isin(ranked.rows, rows)
-        if there.any():
-            own = np.flatnonzero(there)
+        own = np.flatnonzero(np.isin(found, rows))
+        if len(own):
+            first = own[np.argmax(ranked.scores[own])]
             scores[own] = np.minimum(scores[own], score)
-            scores[own[np.argmax(ranked.scores[own])]] = score
+            scores[first] = score
         else:
             title = rows[build.phrases.is_title[rows]]
-            row = int(title[0]) if len(title) else int(rows[0])
-            ranked = ranked.with_row(row, score, int(ranked.queries[best]))
+            ranked = ranked.with_row(int(title[0]) if len(title) else int(rows[0]), score, query)
             scores = np.append(scores, score)
-            concerned = np.append(concerned, [True])
     return RankedRows(ranked.rows, scores, ranked.queries)
 
 
+def _codes(build: Build, ranked: RankedRows) -> list[str]:
+    return [build.phrases.codes[number] for number in build.phrases.code_index[ranked.rows]]
+
+
 def _leading(build: Build, degree: Degree, like: str) -> Iterable[str]:
-    """Return the codes that lead, in order; ``?`` is filled from ``like``, the best code of the category."""
+    """Return the codes that lead, in order; ``?`` is filled from ``like``, the best code of the category.
+
+    A degree of many categories (burns) is that of ``like``'s own, unless it has none there.
+    """
     patterns = (*degree.without_degree, *degree.codes) if degree.decides == "several" else degree.codes
-    for pattern in patterns:
-        filled = "".join(
-            like[place] if sign == "?" and place < len(like) else sign for place, sign in enumerate(pattern)
-        )
+    near = [pattern for pattern in patterns if _filled(pattern, like)[:_CATEGORY] == like[:_CATEGORY]]
+    for pattern in near or patterns:
+        filled = _filled(pattern, like)
         if build.codes.is_terminal(filled):
             yield filled
         elif "?" in pattern:
             # The category's best code has no such sibling: all that fit, in order.
             yield from (code for code in build.phrases.codes if degree.fits(code) and code[:3] == like[:3])
+
+
+def _filled(pattern: str, like: str) -> str:
+    """Return ``pattern`` with each ``?`` replaced by the sign of ``like`` in its place."""
+    return "".join(
+        like[place] if sign == "?" and place < len(like) else sign for place, sign in enumerate(pattern)
+    )

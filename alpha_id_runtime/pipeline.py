@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from alpha_id_runtime.assembly import PhraseHits, assemble
 from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.config import Config
-from alpha_id_runtime.degrees import apply_degrees
+from alpha_id_runtime.degrees import apply_degrees, apply_sites
 from alpha_id_runtime.filters import CodeFilter
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
@@ -112,10 +112,15 @@ class Suggester:
             else [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
         )
         ranked = {
-            id(task): apply_degrees(self.build, task.reading.degrees, own, task.allow)
+            id(task): self._as_said(task, own)
             for task, own in zip(tasks, merged, strict=True)
         }
         return [self._answer(each, ranked, outcome, timings, started) for each in prepared]
+
+    def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
+        """Return a line's ranking with what its degrees and sites decide."""
+        ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow)
+        return apply_sites(self.build, task.reading.sites, ranked, task.allow)
 
     def _prepare(self, request: Request) -> _Prepared:
         wanted = request.filter or self.config.filter

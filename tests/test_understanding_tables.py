@@ -9,6 +9,7 @@ from alpha_id_runtime.understanding import check_scales, mine_abbreviations, und
 from alpha_id_runtime.understanding.abbreviations import load_abbreviations
 from alpha_id_runtime.understanding.cues import check_cues
 from alpha_id_runtime.understanding.scales import load_scales
+from alpha_id_runtime.understanding.sites import check_sites
 from alpha_id_runtime.understanding.synonyms import load_synonyms
 from alpha_id_runtime.understanding.tables import TABLES, read_table
 from tests.reference import SHARED, needs_shared
@@ -59,6 +60,27 @@ def degrees(line: str) -> list[tuple[str, tuple[str, ...], str, bool]]:
         ("KHK, Zweigefäßerkrankung", ("I25.12",), "one"),
         ("Angina pectoris CCS II", (), "none"),
         ("Prostatakarzinom Gleason 7", (), "none"),
+        ("Hämorrhoiden zweiten Grades", ("K64.1",), "one"),
+        ("Hämorrhoiden 3.-gradig", ("K64.2",), "one"),
+        ("Dekubitus Grad zwei", ("L89.1?",), "one"),
+        ("chronische Nierenkrankheit im dritten Stadium", ("N18.3",), "one"),
+        ("chron. Niereninsuffizienz, 4. Stadium", ("N18.4",), "one"),
+        ("erstgradiger AV-Block", ("I44.0",), "one"),
+        ("Linksherzinsuffizienz NYHA IIIb", ("I50.13",), "one"),
+        ("Linksherzinsuffizienz NYHA 2-3", ("I50.12", "I50.13"), "several"),
+        ("pAVK Fontaine II b", ("I70.22",), "one"),
+        ("Parkinson, Hoehn und Yahr 4", ("G20.1?",), "one"),
+        ("M. Parkinson H&Y 2,5", ("G20.0?",), "one"),
+        ("follikuläres Lymphom Grad IIIb", ("C82.4",), "one"),
+        ("Lipödem Stadium II", ("E88.21",), "one"),
+        ("Lymphödem der Beine Stadium 2", ("I89.01",), "one"),
+        ("Lymphödem Stadium 2", ("I89.01", "I89.04"), "several"),
+        ("CIN II", ("N87.1",), "one"),
+        ("VIN 3", ("D07.1",), "one"),
+        ("Sonnenbrand zweiten Grades", ("L55.1",), "one"),
+        ("akute GvHD Grad III", ("T86.02",), "one"),
+        ("moderates ARDS", ("J80.02",), "one"),
+        ("offene Femurfraktur Grad III", ("S?1.89",), "one"),
     ],
 )
 def test_a_degree_said_decides_what_the_scale_says(line, codes, decides):
@@ -67,7 +89,17 @@ def test_a_degree_said_decides_what_the_scale_says(line, codes, decides):
 
 
 @pytest.mark.parametrize(
-    "line", ["Herzinsuffizienz", "COPD", "Adipositas", "Dekubitus", "chronische Niereninsuffizienz"]
+    "line",
+    [
+        "Herzinsuffizienz",
+        "COPD",
+        "Adipositas",
+        "Dekubitus",
+        "chronische Niereninsuffizienz",
+        "CLL, keine Remission",
+        "Myelom in Teilremission",
+        "Gonarthrose IV. Grades",
+    ],
 )
 def test_a_degree_not_said_is_not_invented(line):
     """No degree word, no degree."""
@@ -96,6 +128,38 @@ def test_scales_are_checked_against_titles():
     problems = check_scales({"I50.13": "Linksherzinsuffizienz: Ohne Beschwerden"}.get)
     assert any("no code N18.3" in problem for problem in problems)
     assert any(p.startswith("scales.tsv, line") and "I50.13 is titled" in p for p in problems)
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ("Kniegelenkserguss", ("Unterschenkel", "Sonstige Lokalisationen der unteren Extremität")),
+        ("Handgelenksganglion", ("Unterarm", "Obere Extremität")),
+        ("Bandscheibenvorfall L5/S1", ("Lumbosakralbereich",)),
+        ("HWS-Syndrom", ("Zervikalbereich",)),
+        ("Behandlung", ()),
+        ("Arthritis", ()),
+        ("Arthrose an Schulter und Knie", ()),
+    ],
+)
+def test_a_site_in_a_word_is_read_unless_there_are_several(line, labels):
+    """Compounds, levels and short forms name a site of a family; two sites name none."""
+    assert tuple(site.label for site in understand(line).sites) == labels
+
+
+def test_labels_of_sites_are_checked_against_titles():
+    """A label that no title bears is named with its row."""
+    problems = check_sites([("M00.01", "Arthritis: Schulterregion [Klavikula]")])
+    assert not any("Schulterregion" in problem for problem in problems)
+    assert any(p.startswith("sites.tsv, line") and "'Oberarm'" in p for p in problems)
+
+
+@needs_shared
+@pytest.mark.full
+def test_all_sites_are_labels_of_the_official_titles():
+    """Every label of the sites ends a title of 2025."""
+    lines = (SHARED / "oracle" / "icd10gm2025syst_kodes.txt").read_text(encoding="utf-8").splitlines()
+    assert check_sites((fields[6], fields[8]) for fields in (line.split(";") for line in lines)) == []
 
 
 @needs_shared

@@ -246,7 +246,7 @@ def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
 
 
 def _eyes(text: str, low: str) -> list[tuple[str, tuple[int, int]]]:
-    """Return the sides said by the letters of the eye ("RA"), as written, beside a word of the eye or a colon."""
+    """Return the sides said by letters ("RA", as written) beside a word of the eye or before a colon."""
     patterns = load_cues().patterns
     return [
         (cue.value, match.span())

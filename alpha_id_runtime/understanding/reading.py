@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from alpha_id_runtime.text import fold
+
 if TYPE_CHECKING:
     from alpha_id_runtime.model import Certainty, Laterality
 
@@ -77,6 +79,27 @@ class Degree:
 
 
 @dataclass(frozen=True)
+class Site:
+    """A body site said in a phrase, as titles of ``base`` name it behind their last colon (``label``).
+
+    Source of the labels: ``tables/sites.tsv``, checked against titles. A site decides the last digit of a
+    code whose siblings differ by site; one that is not said is never invented.
+    """
+
+    family: str
+    label: str
+    base: tuple[str, ...]
+
+    def applies_to(self, code: str) -> bool:
+        """Return whether ``code`` lies where this family of sites is the last digit."""
+        return code.startswith(self.base)
+
+    def fits(self, title: str) -> bool:
+        """Return whether a code of this ``title`` is at the site."""
+        return label_of(title) == fold(self.label)
+
+
+@dataclass(frozen=True)
 class Reading:
     """One phrase as understood.
 
@@ -91,9 +114,16 @@ class Reading:
     certainty: Certainty | None = None
     laterality: Laterality | None = None
     degrees: tuple[Degree, ...] = ()
+    sites: tuple[Site, ...] = ()
     codes_given: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     no_diagnosis: str | None = None
+
+
+def label_of(title: str) -> str:
+    """Return, folded, what ``title`` says behind its last colon, brackets left out; "" without a colon."""
+    _, colon, tail = title.rpartition(": ")
+    return fold(tail.partition(" [")[0].strip()) if colon else ""
 
 
 @lru_cache(maxsize=1024)

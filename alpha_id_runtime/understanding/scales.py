@@ -24,23 +24,25 @@ if TYPE_CHECKING:
 VALUE_COLUMNS = ("scale", "value", "low", "high", "codes", "decides", "title")
 PATTERN_COLUMNS = ("scale", "trigger", "context", "unless", "said", "offset", "base", "without", "as")
 
-_DEGREE = r"(?:iii|iv|ii|i|v|[1-5])(?:\s?[ab])?"
+_DEGREE = r"(?:iii|iv|ii|i|v|[1-5]|eins|zwei|drei|vier)(?:\s?[abc](?![a-z]))?"
 _AFTER = r"(?![\w%+]|[.,]\d)"
 _RANGE = r"\s?[°.]?\s?(?:-|–|/|bis|auf)\s?"
 _TAKEN = rf"(?P<v>{_DEGREE}){_AFTER}(?:{_RANGE}(?P<v2>{_DEGREE}){_AFTER})?"
 _TAKEN_TOO = _TAKEN.replace("<v", "<w")
 _BEFORE = (
-    rf"(?<![\w.,])(?P<w>{_DEGREE})[.°]?(?:\s?(?:-|–|/|bis)\s?(?P<w2>{_DEGREE}))?\s?[.°]?[\s-]*(?:grad\w*|°)"
+    rf"(?<![\w.,])(?P<w>{_DEGREE})[.°]?(?:\s?(?:-|–|/|bis)\s?(?P<w2>{_DEGREE}))?\s?[.°]?[\s-]*"
+    r"(?:grad\w*|stadi\w*|°)"
 )
-_SPOKEN = r"(?P<x>erst|zweit|dritt|viert)(?:gradig|e[nrs]? grad)"
+_SPOKEN = r"(?P<x>erst|zweit|dritt|viert)(?:gradig|e[mnrs]?[\s-]+(?:grad|stadi))"
 _WORDED = (
     rf"\b(?:grad(?:es)?|stadium|stad\.?|gr\.|st\.|kategorie|kat\.|klasse)[\s:.]*{_TAKEN}|{_BEFORE}|{_SPOKEN}"
 )
 _NUMBER = r"(?P<op><=|>=|[<>≤≥]|unter|ueber)?\s*(?P<n>\d+(?:[.,]\d+)?)"
 _MACROS = (("{V}", _TAKEN), ("{W}", _TAKEN_TOO), ("{G}", _WORDED), ("{N}", _NUMBER))
 
+_SPELLED_DEGREES = {"eins": "1", "zwei": "2", "drei": "3", "vier": "4"}
 _ROMAN = {"iii": "3", "iv": "4", "ii": "2", "i": "1", "v": "5"}
-_ROMAN_VALUE = re.compile(r"(iii|iv|ii|i|v)([ab]?)")
+_ROMAN_VALUE = re.compile(r"(iii|iv|ii|i|v)([abc]?)")
 _ORDINALS = {"erst": "1", "zweit": "2", "dritt": "3", "viert": "4"}
 _UNIT_DAYS = {"tag": 1.0, "woche": 7.0, "monat": 30.44, "jahr": 365.25}
 _SPELLED = {
@@ -53,7 +55,7 @@ _LEAST = 1e-6
 _WORD_TAIL = re.compile(r"[^\W\d_]*(?:-[^\W\d_]+)?")
 _DEGREE_WORDS = LazyPattern(
     r"(?:\b(?:grad(?:es)?|stadium|stad\.?|klasse|kategorie|kat\.|gr\.|st\.|typ|gold|nyha|ccs|fontaine|nach"
-    r"|who|child|pugh|score|kdigo|akin|bmi|e?gfr|fev\s?-?1|von|ca\.?|bei|vor|im|ssw|g|mmse|mmst|gleason)[\s:,(=-]*)+$"
+    r"|hoehn|und|yahr|h&y|hy|who|child|pugh|score|kdigo|akin|bmi|e?gfr|fev\s?-?1|von|ca\.?|bei|vor|im|ssw|g|mmse|mmst|gleason)[\s:,(=-]*)+$"
 )
 
 
@@ -184,8 +186,11 @@ def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, t
 def _words_of(lowered: str, match: re.Match[str]) -> tuple[int, int]:
     """Return the place of the words that say the degree, to the end of the last word.
 
-    Empty where the value is itself a word of the diagnosis (group ``k``: "Hauptstamm").
+    Those of group ``off``, where the pattern has one. Empty where the value is itself a word of the diagnosis
+    (group ``k``: "Hauptstamm").
     """
+    if "off" in match.re.groupindex:
+        return match.span("off")
     start, end = match.span()
     if "k" in match.re.groupindex and match["k"]:
         return end, end
@@ -202,8 +207,8 @@ def _degree(pattern: ScalePattern, match: re.Match[str]) -> Degree | None:
         hits = [value for value in pattern.values if _within(number, value)]
         names = [" ".join(filter(None, (groups.get("n") or groups.get("m"), groups.get("u"))))]
     else:
-        said = [_canonical(groups[g]) for g in ("v", "v2", "w", "w2", "x", "k") if groups.get(g)]
-        hits = [value for name in said for value in pattern.values if name in value.names]
+        said = [_canonical(groups[g]) for g in ("v", "v2", "w", "w2", "x", "y", "k") if groups.get(g)]
+        hits = [value for name in said for value in _named(name, pattern.values)]
         names = said
     if not hits:
         return None
@@ -218,6 +223,14 @@ def _degree(pattern: ScalePattern, match: re.Match[str]) -> Degree | None:
         base=pattern.base,
         without_degree=pattern.without,
     )
+
+
+def _named(name: str, values: tuple[ScaleValue, ...]) -> list[ScaleValue]:
+    """Return the values called ``name``; of a scale without letters ("NYHA IIIb") those of its number."""
+    found = [value for value in values if name in value.names]
+    if not found and name[:1].isdecimal() and name[1:] in ("a", "b", "c"):
+        found = [value for value in values if name[0] in value.names]
+    return found
 
 
 def _within(number: float, value: ScaleValue) -> bool:
@@ -255,7 +268,7 @@ def _canonical(said: str) -> str:
         return _ROMAN[roman.group(1)] + roman.group(2)
     if compact[:1].isdecimal():
         return compact
-    return _ORDINALS.get(said, " ".join(said.split()))
+    return _ORDINALS.get(said) or _SPELLED_DEGREES.get(said, " ".join(said.split()))
 
 
 def check_scales(title_of: Callable[[str], str | None], folder: Path | None = None) -> list[str]:

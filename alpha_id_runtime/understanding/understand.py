@@ -20,6 +20,7 @@ from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis
 from alpha_id_runtime.understanding.parts import split_parts
 from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
+from alpha_id_runtime.understanding.sites import find_sites
 from alpha_id_runtime.understanding.synonyms import rewrite
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
             certainty,
             side,
             tuple(d for d, _ in degrees),
+            (),
             given.codes,
             tuple(removed),
             no_diagnosis,
@@ -106,6 +108,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         certainty=whole_certainty,
         laterality=side,
         degrees=tuple(degree for degree, _ in degrees),
+        sites=find_sites(expansions[0].text if expansions else core),
         codes_given=given.codes,
         removed=tuple(removed),
         no_diagnosis=no_diagnosis,
