@@ -104,7 +104,7 @@ class Config:
 
     data: Path = field(default_factory=lambda: _checkout() / "data")
     storage: Path = field(default_factory=lambda: _checkout() / "storage")
-    mode: Mode = "c"
+    mode: Mode = "a"
     provider: Literal["builtin", "hub"] = "builtin"
     reranker: Literal["fusion", "learned", "hub"] = "fusion"
     top: int = 10

@@ -13,6 +13,7 @@ from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.pipeline import Suggester
 from tests.command import COMMAND
 from tests.evaluation_builds import build_with_vectors
+from tests.hub_builds import HubBuild, build_with_hub
 from tests.offline import Offline, run_offline
 from tests.reference import SHARED
 
@@ -33,7 +34,7 @@ def sample_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sample(sample_storage: Path) -> Suggester:
     """Return a mode C suggester over the sample."""
-    return Suggester.open(Config(storage=sample_storage))
+    return Suggester.open(Config(storage=sample_storage, mode="c"))
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +54,7 @@ def full_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def full(full_storage: Path) -> Suggester:
     """Return a mode C suggester over Alpha-ID 2023 and ClaML 2025."""
-    return Suggester.open(Config(storage=full_storage))
+    return Suggester.open(Config(storage=full_storage, mode="c"))
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,9 @@ def built_in(tmp_path_factory: pytest.TempPathFactory) -> BuiltIn:
     places = ["--data", str(SAMPLE), "--storage", str(root / "storage")]
     run = run_offline([*COMMAND, "index", "build", "--full", *places], root / "guard")
     return BuiltIn(root / "storage", run)
+
+
+@pytest.fixture(scope="session")
+def hub_build(tmp_path_factory: pytest.TempPathFactory) -> HubBuild:
+    """Return what ``index build --full --confirm`` makes of the sample with the test hub; read only."""
+    return build_with_hub(SAMPLE, tmp_path_factory.mktemp("hub_build") / "storage")

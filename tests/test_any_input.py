@@ -94,4 +94,4 @@ def test_the_list_is_as_long_as_asked(sample: Suggester, top: int) -> None:
 def test_without_a_build_the_error_names_the_command(tmp_path: Path) -> None:
     """Exit code 3 at the command line."""
     with pytest.raises(ArtefactsMissingError, match="alpha-id index build"):
-        Suggester.open(Config(storage=tmp_path / "none"))
+        Suggester.open(Config(storage=tmp_path / "none", mode="c"))

@@ -278,7 +278,7 @@ def test_flags_weigh_more_than_the_environment_and_that_more_than_the_file(
     assert listed["filter.strict"] == {"value": True, "from": str(file)}
     assert listed["filter.sex"] == {"value": "w", "from": str(file)}
     assert listed["lexical.pool"] == {"value": 50, "from": str(file)}
-    assert listed["mode"] == {"value": "c", "from": "default"}
+    assert listed["mode"] == {"value": "a", "from": "default"}
     assert listed["filter.billable_only"] == {"value": False, "from": "default"}
 
     done = alpha_id("suggest", stdin=b"Prostatakarzinom\nGehirnschlag", variables=variables)

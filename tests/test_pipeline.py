@@ -125,7 +125,7 @@ def test_the_same_input_gives_the_same_answer(sample: Suggester, sample_storage:
     sample.suggest("etwas anderes", wanted=Filter(sex="w"))
 
     assert _plain(sample.suggest(text)) == answer
-    assert _plain(Suggester.open(Config(storage=sample_storage)).suggest(text)) == answer
+    assert _plain(Suggester.open(Config(storage=sample_storage, mode="c")).suggest(text)) == answer
 
 
 def test_phrases_are_answered_alike_alone_and_together(sample: Suggester) -> None:
