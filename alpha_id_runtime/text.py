@@ -62,6 +62,8 @@ def fold(text: str) -> str:
 
     The length may grow; punctuation and blanks stay.
     """
+    if text.isascii():
+        return text.lower()
     lowered = unicodedata.normalize("NFC", text).lower().translate(_SPELLED_OUT)
     if lowered.isascii():
         return lowered

@@ -8,9 +8,8 @@ that no table gives.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding.tables import Folded, LazyPattern, folded, read_table
@@ -33,8 +32,7 @@ _CAPITAL_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Long:
+class Long(NamedTuple):
     """One reading of a short form."""
 
     text: str
@@ -42,8 +40,7 @@ class Long:
     glue: bool
 
 
-@dataclass(frozen=True)
-class Abbreviations:
+class Abbreviations(NamedTuple):
     """The table as look-ups: by case, folded, and those of several pieces by their folded first piece.
 
     Keys of ``exact`` keep their case; umlauts are spelled out in all.
@@ -55,8 +52,7 @@ class Abbreviations:
     glued: dict[str, Long]
 
 
-@dataclass(frozen=True)
-class Expansion:
+class Expansion(NamedTuple):
     """A text with its abbreviations written out, and what was written out ("KHK: koronare Herzkrankheit")."""
 
     text: str
@@ -64,8 +60,7 @@ class Expansion:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Site:
+class _Site(NamedTuple):
     start: int
     end: int
     short: str

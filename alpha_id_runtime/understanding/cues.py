@@ -7,9 +7,8 @@ Refuses: abbreviations, degrees, synonyms, and lines without a diagnosis; they a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table, stands_in
@@ -29,19 +28,18 @@ LISTS = ("procedure", "not procedure", "disease", "drug", "lab", "remark")
 _LISTED = ("word", "start", "end", "part")
 TAKEN_OFF = (("tnm", "TNM or grading"), ("measure", "measured value"), ("dose", "dose"), ("date", "date"))
 
-_NUMBERING = re.compile(
+_NUMBERING = LazyPattern(
     r"\s*(?:[-–—•*·>→]+\s*)*(?:\(?\d{1,2}(?:\.\d{1,2})?[.)]\)?"
     r"(?!\s*(?:[\d%]|grad|ssw|schwanger|monat|rippe|finger|zeh|strahl|lebens|schub|mfk|mhk|metat|hirnn|ordnung|grav"
     r"|trim|woche|tag|jahr|ast\b|lwk|bwk|hwk|ptg|degree|geburt|kind|stadi))\s*|[a-h]\)\s*|[ivx]{1,4}\)\s+)?"
     r"(?:[-–—•*·>→]+\s*)*",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = LazyPattern(r"[^\W\d_]{2,}")
 _SEVERAL = LazyPattern(r"[,;]\s|\bDD\b")
 
 
-@dataclass(frozen=True)
-class Cue:
+class Cue(NamedTuple):
     """One row: a pattern tried only where one of its triggers stands in the folded line."""
 
     value: str
@@ -56,8 +54,7 @@ class Cue:
         return stands_in(self.triggers, low) or ("0" in self.triggers and any(map(str.isdecimal, low)))
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """Words of one kind, folded: whole ones, starts, ends, parts, and patterns for what these cannot say."""
 
     whole: frozenset[str]
@@ -83,8 +80,7 @@ class Words:
         )
 
 
-@dataclass(frozen=True)
-class Cues:
+class Cues(NamedTuple):
     """The table: patterns and word lists by kind."""
 
     patterns: dict[str, tuple[Cue, ...]]
@@ -161,7 +157,7 @@ def _words(rows: list[Row]) -> Words:
 def take_heading(text: str) -> tuple[str, list[str]]:
     """Return ``text`` without bullets, numbering and a heading such as "Diagnosen:", and notes on them."""
     notes = []
-    bare = text[_NUMBERING.match(text).end() :]  # type: ignore[union-attr]  # matches the empty text too
+    bare = text[_NUMBERING().match(text).end() :]  # type: ignore[union-attr]  # matches the empty text too
     if bare != text and bare.strip():
         notes.append("numbering")
     else:
@@ -190,7 +186,7 @@ def take_certainty(text: str) -> tuple[str, Certainty | None, list[str]]:
             continue
         value, (start, end) = found
         kept = text[end:] if kind == "start" else text[:start]
-        if not _WORD.search(kept) or (kind == "end" and _SEVERAL().search(kept)):
+        if not _WORD().search(kept) or (kind == "end" and _SEVERAL().search(kept)):
             continue  # words at the end of several parts hold for the last one
         first = value if first is None or (first == "G" and value != "G") else first
         notes.append(text[start:end].strip(" ,:()"))
@@ -268,7 +264,7 @@ def take_off(text: str) -> tuple[str, list[str]]:
             notes.append(name)
     whole = folded(text)
     spans = [whole.span(*span) for span in _spans(patterns["tail"], whole.low)]
-    if spans and _WORD.search(cut(text, spans)):
+    if spans and _WORD().search(cut(text, spans)):
         text = cut(text, spans)
         notes.append("denying tail")
     return text, notes
@@ -298,7 +294,7 @@ def cut(text: str, spans: list[tuple[int, int]]) -> str:
 
 def is_word(text: str) -> bool:
     """Return whether ``text`` holds a word of two letters or more."""
-    return _WORD.search(text) is not None
+    return _WORD().search(text) is not None
 
 
 def folded_words(text: str) -> list[str]:

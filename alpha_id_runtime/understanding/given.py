@@ -7,8 +7,7 @@ Vitamin B12, vertebrae (C5/C6, L4/5, Th12, S1), TNM (T2) and HbA1c look alike an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.understanding.tables import LazyPattern
 
@@ -36,8 +35,7 @@ _SEPARATED = LazyPattern(r"(?:^|[,;:()\[\]|=–-])\s*$")
 _ENDED = LazyPattern(r"^\s*(?:$|[,;:.()\[\]|])")
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """Codes found and the text without them. A letter is None where none stood behind a code."""
 
     codes: tuple[str, ...]

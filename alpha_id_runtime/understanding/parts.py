@@ -21,7 +21,7 @@ _SEAM = LazyPattern(
     re.IGNORECASE,
 )
 _SHARED = LazyPattern(r"([^\W\d_]{3,})-\s*(?:und|u\.|,|/|sowie|oder|bzw\.?)\s*([^\W\d_]{7,})")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = LazyPattern(r"[^\W\d_]{3,}")
 # Word ends that are shared by "X- und Y..."; the longest that fits is taken.
 _HEADS = (
     "metastasen", "karzinom", "karzinome", "fraktur", "frakturen", "arthrose", "insuffizienz", "stenose",
@@ -47,7 +47,7 @@ def split_parts(text: str) -> tuple[str, ...]:
     parts = [
         piece
         for piece in pieces
-        if _WORD.search(piece) and not (capital and not any(char.isupper() for char in piece))
+        if _WORD().search(piece) and not (capital and not any(char.isupper() for char in piece))
     ]
     if len(pieces) < 2 and whole == text:  # noqa: PLR2004  # one piece: nothing was parted
         return ()

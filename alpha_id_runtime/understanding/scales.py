@@ -7,17 +7,16 @@ that is not said is never invented; a value that no row knows is no degree.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.reading import Decides, Degree
 from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from pathlib import Path
 
@@ -42,7 +41,7 @@ _MACROS = (("{V}", _TAKEN), ("{W}", _TAKEN_TOO), ("{G}", _WORDED), ("{N}", _NUMB
 
 _SPELLED_DEGREES = {"eins": "1", "zwei": "2", "drei": "3", "vier": "4"}
 _ROMAN = {"iii": "3", "iv": "4", "ii": "2", "i": "1", "v": "5"}
-_ROMAN_VALUE = re.compile(r"(iii|iv|ii|i|v)([abc]?)")
+_ROMAN_VALUE = LazyPattern(r"(iii|iv|ii|i|v)([abc]?)")
 _ORDINALS = {"erst": "1", "zweit": "2", "dritt": "3", "viert": "4"}
 _UNIT_DAYS = {"tag": 1.0, "woche": 7.0, "monat": 30.44, "jahr": 365.25}
 _SPELLED = {
@@ -52,15 +51,14 @@ _SPELLED = {
     "einem halben": 0.5, "einigen": 2.0, "mehreren": 2.0, "vielen": 2.0,
 }  # fmt: skip
 _LEAST = 1e-6
-_WORD_TAIL = re.compile(r"[^\W\d_]*(?:-[^\W\d_]+)?")
+_WORD_TAIL = LazyPattern(r"[^\W\d_]*(?:-[^\W\d_]+)?")
 _DEGREE_WORDS = LazyPattern(
     r"(?:\b(?:grad(?:es)?|stadium|stad\.?|klasse|kategorie|kat\.|gr\.|st\.|typ|gold|nyha|ccs|fontaine|nach"
     r"|hoehn|und|yahr|h&y|hy|who|child|pugh|score|kdigo|akin|bmi|e?gfr|fev\s?-?1|von|ca\.?|bei|vor|im|ssw|g|mmse|mmst|gleason)[\s:,(=-]*)+$"
 )
 
 
-@dataclass(frozen=True)
-class ScaleValue:
+class ScaleValue(NamedTuple):
     """One row of ``scales.tsv``."""
 
     row: Row
@@ -72,8 +70,7 @@ class ScaleValue:
     titles: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ScalePattern:
+class ScalePattern(NamedTuple):
     """One row of ``scale_patterns.tsv``, with the values of its scale."""
 
     row: Row
@@ -196,7 +193,7 @@ def _words_of(lowered: str, match: re.Match[str]) -> tuple[int, int]:
         return end, end
     value = min(match.start(g) for g in match.re.groupindex if match[g])
     before = _DEGREE_WORDS().search(lowered[start:value])
-    tail = _WORD_TAIL.match(lowered, end) if lowered[end - 1].isalpha() else None
+    tail = _WORD_TAIL().match(lowered, end) if lowered[end - 1].isalpha() else None
     return start + before.start() if before else value, tail.end() if tail else end
 
 
@@ -263,7 +260,7 @@ def _number(groups: dict[str, str | None], offset: float) -> float | None:
 
 def _canonical(said: str) -> str:
     compact = said.replace(" ", "") if len(said) <= len("iii a") else said
-    roman = _ROMAN_VALUE.fullmatch(compact)
+    roman = _ROMAN_VALUE().fullmatch(compact)
     if roman:
         return _ROMAN[roman.group(1)] + roman.group(2)
     if compact[:1].isdecimal():

@@ -7,9 +7,8 @@ edition. Refuses: choosing a code, and choosing between several sites of one fam
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.understanding.reading import Site, label_of
 from alpha_id_runtime.understanding.tables import RowPattern, folded, read_table
@@ -23,8 +22,7 @@ NO_SITE = "-"
 _WORD = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True)
-class _Family:
+class _Family(NamedTuple):
     """The sites of one family: words with their site, the longest first; None where a word is no site."""
 
     words: tuple[tuple[str, Site | None], ...]

@@ -7,9 +7,8 @@ taking apart a word that the table keeps whole ("Abbruch" is no Fraktur).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding.tables import Folded, folded, read_table
@@ -33,8 +32,7 @@ _SHORTEST_STEM = 5
 Meanings = tuple[tuple[str, bool], ...]  # (text, True where the table says it in this direction)
 
 
-@dataclass(frozen=True)
-class Synonyms:
+class Synonyms(NamedTuple):
     """The table as look-ups, keys in lower case with umlauts in both spellings.
 
     ``phrases`` by first word, the longest first.
@@ -49,8 +47,7 @@ class Synonyms:
     end_lengths: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Rewriting:
+class Rewriting(NamedTuple):
     """A text with words replaced, and what was ("Zucker: Diabetes mellitus")."""
 
     text: str
@@ -59,8 +56,7 @@ class Rewriting:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Site:
+class _Site(NamedTuple):
     start: int
     end: int
     options: Meanings

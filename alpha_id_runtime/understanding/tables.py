@@ -125,7 +125,10 @@ class Row:
 
     def many(self, column: str) -> tuple[str, ...]:
         """Return the cell split at ``|``; empty cell, empty tuple."""
-        return tuple(part.strip() for part in self.cells[column].split("|") if part.strip())
+        cell = self.cells[column]
+        if "|" not in cell:
+            return (cell,) if cell else ()
+        return tuple(part.strip() for part in cell.split("|") if part.strip())
 
     def number(self, column: str) -> float | None:
         """Return the cell as a number, None where it is empty."""
@@ -181,15 +184,18 @@ def read_table(name: str, columns: tuple[str, ...], folder: Path | None = None) 
     """
     path = (folder or TABLES) / name
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Table {name} cannot be read ({error}). Reinstall the package.") from error
+    blanks = "\t " in text or " \t" in text  # most tables hold none to take off
     rows: list[Row] = []
     header: list[str] | None = None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.startswith("#") or not line.strip():
             continue
-        cells = [cell.strip() for cell in line.rstrip("\r").split("\t")]
+        cells = line.rstrip("\r ").split("\t")
+        if blanks:
+            cells = [cell.strip() for cell in cells]
         if header is None:
             if tuple(cells) != columns:
                 raise ConfigError(

@@ -9,7 +9,6 @@ off; what is left is the core. Variants come from the core: abbreviations, synon
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.text import canonical
@@ -22,6 +21,7 @@ from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
 from alpha_id_runtime.understanding.sites import find_sites
 from alpha_id_runtime.understanding.synonyms import rewrite
+from alpha_id_runtime.understanding.tables import LazyPattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS = 12
 MAX_PHRASE = 2000  # a longer line is no phrase; only its start is understood
-_EMPTY_BRACKETS = re.compile(r"[(\[]\s*[,;:.–-]*\s*[)\]]")
-_LOOSE = re.compile(r"\s+(?=[,;.)\]])|(?<=[(\[])\s+|(?:[,;]\s*)+(?=[,;)])")
+_EMPTY_BRACKETS = LazyPattern(r"[(\[]\s*[,;:.–-]*\s*[)\]]")
+_LOOSE = LazyPattern(r"\s+(?=[,;.)\]])|(?<=[(\[])\s+|(?:[,;]\s*)+(?=[,;)])")
 _EDGES = " \t,;:.–—-=/+|&"
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_LETTER = re.compile(r"[^\W\d_]")
-_SUSPECTED = re.compile(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
+_WORD = LazyPattern(r"[^\W\d_]{2,}")
+_LETTER = LazyPattern(r"[^\W\d_]")
+_SUSPECTED = LazyPattern(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
 _SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": "einseitig"}
 _STATES: tuple[tuple[str, float, How], ...] = (
     ("Zustand nach {}", 0.98, "state"),
@@ -79,7 +79,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     core, whole_certainty = _inner_certainty(cued, certainty, removed)
     core = _first_with_letter(core, cued, line, canonical(text), original)
 
-    if not _WORD.search(cued):  # nothing but a code or a sign: there is no text to vary
+    if not _WORD().search(cued):  # nothing but a code or a sign: there is no text to vary
         return Reading(
             original,
             core,
@@ -119,7 +119,7 @@ def _suspected(
     text: str, certainty: Certainty | None, words: list[str]
 ) -> tuple[str, Certainty | None, list[str]]:
     """Read "Rezidivverdacht", where the suspicion stands in the word."""
-    match = _SUSPECTED.search(text)
+    match = _SUSPECTED().search(text)
     if not match:
         return text, certainty, words
     return text[: match.end(1)] + text[match.end() :], certainty or "V", [*words, match.group()]
@@ -136,7 +136,7 @@ def _inner_certainty(
     for part in split_parts(text):
         bare, inner, words = take_certainty(part)
         if words and bare.strip(_EDGES) and part in out:
-            excluded = inner == "A" and _WORD.search(out.replace(part, "", 1))
+            excluded = inner == "A" and _WORD().search(out.replace(part, "", 1))
             out = out.replace(part, "" if excluded else bare.strip(_EDGES), 1)
             removed += [f"certainty of a part: {word}" for word in words]
     return _tidy(out), certainty
@@ -144,15 +144,15 @@ def _inner_certainty(
 
 def _first_with_letter(*texts: str) -> str:
     for text in texts:
-        if _LETTER.search(text):
+        if _LETTER().search(text):
             return text
     return texts[-1]
 
 
 def _tidy(text: str) -> str:
     """Return ``text`` without what taking off leaves behind: empty brackets, doubled commas, loose ends."""
-    text = _EMPTY_BRACKETS.sub(" ", text)
-    text = " ".join(_LOOSE.sub("", " ".join(text.split())).split())
+    text = _EMPTY_BRACKETS().sub(" ", text)
+    text = " ".join(_LOOSE().sub("", " ".join(text.split())).split())
     text = text.lstrip(_EDGES).rstrip(_EDGES.replace(".", ""))
     return text if _ends_short(text) else text.rstrip(_EDGES)
 
@@ -179,7 +179,7 @@ def _parts(
     for index, part in enumerate(split_parts(written[0].text if written else cued)):
         bare, certainty, _ = take_certainty(part)
         bare = _tidy(bare)
-        if _WORD.search(bare) and bare != core and certainty != "A":
+        if _WORD().search(bare) and bare != core and certainty != "A":
             variants.append(Variant(bare, 0.75 if index == 0 else 0.65, "part", certainty or whole))
     return variants
 
@@ -202,7 +202,7 @@ def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
             variants.append(Variant(f"Zustand nach {renamed[0].text}", 0.85, "state synonym"))
     if side:
         variants.append(Variant(f"{text}, {_SIDE_WORDS[side]}", 0.9, "side"))
-    if has_degree and _WORD.search(undegreed) and undegreed != core:
+    if has_degree and _WORD().search(undegreed) and undegreed != core:
         written = expand(undegreed)
         variants.append(Variant(written[0].text if written else undegreed, 0.9, "without degree"))
     return variants
