@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.text import fold
-from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table, stands_in
+from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,8 @@ _NUMBERING = LazyPattern(
     re.IGNORECASE,
 )
 _WORD = LazyPattern(r"[^\W\d_]{2,}")
+_DIGIT = LazyPattern(r"\d")
+_REACH = 64  # words of certainty lie within so many signs of the start or end
 _SEVERAL = LazyPattern(r"[,;]\s|\bDD\b")
 
 
@@ -47,11 +49,24 @@ class Cue(NamedTuple):
     pattern: RowPattern
     reason: str
 
-    def may_match(self, low: str) -> bool:
-        """Return whether a trigger stands in ``low``; ``0`` stands for any digit."""
-        if not self.triggers:
-            return True
-        return stands_in(self.triggers, low) or ("0" in self.triggers and any(map(str.isdecimal, low)))
+
+class Gate:
+    """The rows of one kind behind their triggers: most lines hold none, and no pattern is tried."""
+
+    __slots__ = ("_triggers", "cues")
+
+    def __init__(self, cues: tuple[Cue, ...]) -> None:
+        """Take the rows in their order; "" as a trigger opens always, ``0`` at any digit."""
+        self.cues = cues
+        self._triggers = tuple((trigger, cue) for cue in cues for trigger in cue.triggers or ("",))
+
+    def among(self, low: str) -> list[Cue]:
+        """Return the rows that may match in ``low``, in order."""
+        found: list[Cue] = []
+        for trigger, cue in self._triggers:
+            if (trigger in low or (trigger == "0" and _DIGIT().search(low))) and cue not in found[-1:]:
+                found.append(cue)
+        return found
 
 
 class Words(NamedTuple):
@@ -61,7 +76,7 @@ class Words(NamedTuple):
     starts: tuple[str, ...]
     ends: tuple[str, ...]
     parts: tuple[str, ...]
-    patterns: tuple[Cue, ...]
+    patterns: Gate
     reason: str
 
     def has(self, word: str) -> bool:
@@ -70,20 +85,21 @@ class Words(NamedTuple):
             word in self.whole
             or word.startswith(self.starts)
             or word.endswith(self.ends)
-            or any(cue.may_match(word) and cue.pattern().fullmatch(word) for cue in self.patterns)
+            or any(cue.pattern().fullmatch(word) for cue in self.patterns.among(word))
         )
 
     def found_in(self, low: str) -> bool:
         """Return whether a part or a pattern of this kind stands in the folded text ``low``."""
-        return any(part in low for part in self.parts) or any(
-            cue.may_match(low) and cue.pattern().search(low) for cue in self.patterns
-        )
+        for part in self.parts:  # a generator costs more than the search
+            if part in low:
+                return True
+        return any(cue.pattern().search(low) for cue in self.patterns.among(low))
 
 
 class Cues(NamedTuple):
     """The table: patterns and word lists by kind."""
 
-    patterns: dict[str, tuple[Cue, ...]]
+    patterns: dict[str, Gate]
     words: dict[str, Words]
 
 
@@ -112,7 +128,7 @@ def load_cues(folder: Path | None = None) -> Cues:
     if missing:
         raise rows[0].fail(f"the table has no row of kind {missing[0]!r}.")
     return Cues(
-        {kind: tuple(_cue(row) for row in by_kind[kind]) for kind in PATTERNS},
+        {kind: Gate(tuple(_cue(row) for row in by_kind[kind])) for kind in PATTERNS},
         {kind: _words(by_kind[kind]) for kind in LISTS},
     )
 
@@ -124,8 +140,8 @@ def check_cues(folder: Path | None = None) -> None:
         ConfigError: one is no regular expression.
     """
     cues = load_cues(folder)
-    for found in (*cues.patterns.values(), *(words.patterns for words in cues.words.values())):
-        for cue in found:
+    for gate in (*cues.patterns.values(), *(words.patterns for words in cues.words.values())):
+        for cue in gate.cues:
             cue.pattern()
 
 
@@ -149,7 +165,7 @@ def _words(rows: list[Row]) -> Words:
         lists["start"],
         lists["end"],
         lists["part"],
-        tuple(_cue(row) for row in rows if not row["value"]),
+        Gate(tuple(_cue(row) for row in rows if not row["value"])),
         rows[0]["reason"],
     )
 
@@ -163,8 +179,8 @@ def take_heading(text: str) -> tuple[str, list[str]]:
     else:
         bare = text
     whole = folded(bare)
-    for cue in load_cues().patterns["heading"]:
-        match = cue.pattern().match(whole.low) if cue.may_match(whole.low) else None
+    for cue in load_cues().patterns["heading"].among(whole.low):
+        match = cue.pattern().match(whole.low)
         if match and whole.low[match.end() :].strip():
             bare = bare[whole.span(0, match.end())[1] :].lstrip()
             notes.append("heading")
@@ -194,13 +210,11 @@ def take_certainty(text: str) -> tuple[str, Certainty | None, list[str]]:
     return text, cast("Certainty | None", first), notes
 
 
-def _certainty_at(text: str, cues: tuple[Cue, ...], *, at_start: bool) -> tuple[str, tuple[int, int]] | None:
+def _certainty_at(text: str, gate: Gate, *, at_start: bool) -> tuple[str, tuple[int, int]] | None:
     """Return the certainty said at the start (the first row that fits) or end (the earliest place)."""
     whole = folded(text)
     best: tuple[str, tuple[int, int]] | None = None
-    for cue in cues:
-        if not cue.may_match(whole.low):
-            continue
+    for cue in gate.among(whole.low[:_REACH] if at_start else whole.low[-_REACH:]):
         match = cue.pattern().match(whole.low) if at_start else cue.pattern().search(whole.low)
         if match and (best is None or match.start() < best[1][0]):
             best = cue.value, match.span()
@@ -220,9 +234,7 @@ def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
     anatomy: list[tuple[int, int]] | None = None
     spans: list[tuple[int, int]] = []
     found: list[str] = []
-    for cue in patterns["side"]:
-        if not cue.may_match(low):
-            continue
+    for cue in patterns["side"].among(low):
         for match in cue.pattern().finditer(low):
             if anatomy is None:
                 anatomy = _spans(patterns["anatomy"], low)
@@ -246,7 +258,7 @@ def _eyes(text: str, low: str) -> list[tuple[str, tuple[int, int]]]:
     patterns = load_cues().patterns
     return [
         (cue.value, match.span())
-        for cue in patterns["eye"]
+        for cue in patterns["eye"].cues
         for match in cue.pattern().finditer(text)
         if text[match.end() :].lstrip().startswith(":") or _spans(patterns["eye context"], low)
     ]
@@ -270,12 +282,11 @@ def take_off(text: str) -> tuple[str, list[str]]:
     return text, notes
 
 
-def _spans(cues: tuple[Cue, ...], low: str) -> list[tuple[int, int]]:
-    """Return all places in ``low`` that one of ``cues`` finds."""
+def _spans(gate: Gate, low: str) -> list[tuple[int, int]]:
+    """Return all places in ``low`` that a row of ``gate`` finds."""
     return [
         match.span()
-        for cue in cues
-        if cue.may_match(low)
+        for cue in gate.among(low)
         for match in cue.pattern().finditer(low)
         if match.end() > match.start()
     ]

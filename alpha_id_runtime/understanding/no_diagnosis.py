@@ -50,12 +50,11 @@ def _reason(text: str, certainty: Certainty | None) -> str | None:
     if not is_word(low):
         return "no word in the line"
     ill = cues.words["disease"].found_in(low)
-    for cue in cues.patterns["no diagnosis"]:
-        if (ill and not cue.reason.endswith(_EVEN_IF_ILL)) or not cue.may_match(low):
-            continue
-        match = cue.pattern().fullmatch(low)
-        if match and _listed(cues, match):
-            return cue.reason
+    for cue in cues.patterns["no diagnosis"].among(low):
+        if not ill or cue.reason.endswith(_EVEN_IF_ILL):
+            match = cue.pattern().fullmatch(low)
+            if match and _listed(cues, match):
+                return cue.reason
     if certainty != "Z" and _is_procedure(low, cues):
         return cues.words["procedure"].reason
     return None if ill else _only_figures(text)

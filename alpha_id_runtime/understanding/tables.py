@@ -19,7 +19,7 @@ from alpha_id_runtime.errors import ConfigError
 from alpha_id_runtime.text import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 TABLES = Path(__file__).resolve().parents[1] / "tables"
 CURE = "Correct the row, or reinstall the package if nobody changed the file."
@@ -169,11 +169,6 @@ class RowPattern(LazyPattern):
             return super().__call__()
         except re.error as error:
             raise self.row.fail(f"column {self._column!r} is not a regular expression ({error}).") from error
-
-
-def stands_in(stems: Sequence[str], low: str) -> bool:
-    """Return whether one of ``stems`` stands anywhere in ``low``; True where there are none to ask for."""
-    return not stems or any(stem in low for stem in stems)
 
 
 def read_table(name: str, columns: tuple[str, ...], folder: Path | None = None) -> list[Row]:
