@@ -212,7 +212,7 @@ def _token_at(
     table: Abbreviations, whole: Folded, match: re.Match[str], mined: Mapping[str, tuple[str, ...]]
 ) -> _Site | None:
     (start, end), token = match.span(), match.group()
-    longs = _look_up(table, token, mined)
+    longs = _look_up(token, mined)
     if longs:
         drops_dot = token.endswith(".") and end < len(whole.text) and not _has_dot(table, token)
         return _site(start, end - 1 if drops_dot else end, whole, longs)
@@ -222,7 +222,7 @@ def _token_at(
     parts = token.rstrip(".").split("-")
     if len(parts) > 1 and "/" not in token:
         for index, part in enumerate(parts):
-            longs = _look_up(table, part, mined)
+            longs = _look_up(part, mined)
             if longs and len(part) != 1:
                 return _compound(_site(start, end, whole, longs), parts, index, glue=longs[0].glue)
     return None
@@ -255,22 +255,26 @@ def _glued(table: Abbreviations, token: str) -> str | None:
     return None
 
 
-def _look_up(table: Abbreviations, token: str, mined: Mapping[str, tuple[str, ...]]) -> tuple[Long, ...]:
+def _look_up(token: str, mined: Mapping[str, tuple[str, ...]]) -> tuple[Long, ...]:
+    return _known(token) or tuple(Long(text, (), glue=False) for text in mined.get(token.rstrip("."), ()))
+
+
+@lru_cache(maxsize=8192)
+def _known(token: str) -> tuple[Long, ...]:
+    """Return the readings that the table gives a token; words come again and again."""
+    table = load_abbreviations()
     spelled, low = _spelled(token), fold(token)
     found = table.exact.get(spelled) or table.any_case.get(low)
     if found:
         return found
-    bare = token.rstrip(".")
-    if bare != token:
-        found = table.exact.get(spelled.rstrip(".")) or table.any_case.get(low.rstrip("."))
-        if found:
-            return found
-    elif len(token) >= _SHORT_WORD:
+    if token.endswith("."):
+        return table.exact.get(spelled.rstrip(".")) or table.any_case.get(low.rstrip(".")) or ()
+    if len(token) >= _SHORT_WORD:
         dotted = table.any_case.get(low + ".", ())
         long = fold(dotted[0].text) if dotted else ""
         if dotted and (not long.startswith(low) or len(long) > len(low) + _MERE_ENDING):
             return dotted
-    return tuple(Long(text, (), glue=False) for text in mined.get(bare, ()))
+    return ()
 
 
 def _site(start: int, end: int, whole: Folded, longs: tuple[Long, ...]) -> _Site:

@@ -148,9 +148,13 @@ def _triggers(row: Row) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _any_trigger(folder: Path | None) -> tuple[str, ...]:
-    """Return all triggers: most lines hold none and are done with after them."""
-    return tuple(dict.fromkeys(t for pattern in load_scales(folder) for t in pattern.triggers))
+def _by_trigger(folder: Path | None) -> tuple[tuple[str, frozenset[int]], ...]:
+    """Return each trigger with the places of its patterns; most lines hold no trigger."""
+    places: dict[str, set[int]] = {}
+    for place, pattern in enumerate(load_scales(folder)):
+        for trigger in pattern.triggers:
+            places.setdefault(trigger, set()).add(place)
+    return tuple((trigger, frozenset(found)) for trigger, found in places.items())
 
 
 def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, tuple[int, int]], ...]:
@@ -160,12 +164,15 @@ def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, t
     """
     whole = folded(text)
     lowered = whole.low
-    if not any(trigger in lowered for trigger in _any_trigger(folder)):
-        return ()
+    tried: set[int] = set()
+    for trigger, places in _by_trigger(folder):
+        if trigger in lowered:
+            tried |= places
     found: list[tuple[Degree, tuple[int, int]]] = []
     families: set[str] = set()
-    for pattern in load_scales(folder):
-        if pattern.family in families or not any(trigger in lowered for trigger in pattern.triggers):
+    patterns = load_scales(folder)
+    for pattern in (patterns[place] for place in sorted(tried)):
+        if pattern.family in families:
             continue
         if pattern.context is not None and not pattern.context().search(lowered):
             continue

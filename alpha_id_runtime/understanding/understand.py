@@ -70,9 +70,6 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"side: {word}" for word in words]
     side = given.laterality or side
     degrees = find_degrees(bare)
-    without_degree = (
-        cut(bare, [(start, end) for _, (start, end) in degrees if start < end]) if degrees else bare
-    )
     stripped, notes = take_off(bare)
     removed += notes
     cued = _tidy(stripped)
@@ -97,9 +94,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     variants = [
         *_rewritings(core, expansions),
         *_parts(cued, core, whole_certainty, mined),
-        *_siblings(
-            core, expansions, whole_certainty, side, _tidy(take_off(without_degree)[0]), degrees != ()
-        ),
+        *_siblings(core, expansions, whole_certainty, side, _without_degree(bare, degrees)),
     ]
     return Reading(
         original=original,
@@ -113,6 +108,12 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         removed=tuple(removed),
         no_diagnosis=no_diagnosis,
     )
+
+
+def _without_degree(text: str, degrees: tuple[tuple[Degree, tuple[int, int]], ...]) -> str:
+    """Return ``text`` without the words that say a degree, "" where none says one."""
+    spans = [(start, end) for _, (start, end) in degrees if start < end]
+    return _tidy(take_off(cut(text, spans))[0]) if spans else ""
 
 
 def _suspected(
@@ -184,13 +185,12 @@ def _parts(
     return variants
 
 
-def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
+def _siblings(  # what was read of one phrase, passed on once
     core: str,
     expansions: tuple[Expansion, ...],
     certainty: Certainty | None,
     side: Laterality | None,
     undegreed: str,
-    has_degree: bool,
 ) -> list[Variant]:
     """Return the texts for codes that differ by state, side or degree only."""
     text = expansions[0].text if expansions else core
@@ -202,7 +202,7 @@ def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
             variants.append(Variant(f"Zustand nach {renamed[0].text}", 0.85, "state synonym"))
     if side:
         variants.append(Variant(f"{text}, {_SIDE_WORDS[side]}", 0.9, "side"))
-    if has_degree and _WORD().search(undegreed) and undegreed != core:
+    if _WORD().search(undegreed) and undegreed != core:
         written = expand(undegreed)
         variants.append(Variant(written[0].text if written else undegreed, 0.9, "without degree"))
     return variants
