@@ -14,9 +14,10 @@ from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.errors import ArtefactsMissingError, UsageError
 from alpha_id_runtime.evaluation.adapter import CorpusColumns, corpus_of, knowledge_of, ranker_of, routed
 from alpha_id_runtime.evaluation.cases import Case, draw_cases, held_out_rows
+from alpha_id_runtime.evaluation.gold import load_gold
 from alpha_id_runtime.evaluation.report import leading_figures
 from alpha_id_runtime.evaluation.runner import Request, ask
-from alpha_id_runtime.evaluation.session import Plan, last_report, run_plan, write_report
+from alpha_id_runtime.evaluation.session import Plan, last_report, run_plan, shipped_gold, write_report
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.model import Filter
 from alpha_id_runtime.pipeline import Request as Input
@@ -232,6 +233,13 @@ def test_gold_lists_from_outside_leave_no_phrase_behind(
     )
     assert stored.page == tmp_path / "elsewhere" / "page.html"
     assert "Geheim" not in stored.page.read_text("utf-8") + stored.figures.read_text("utf-8")
+
+
+def test_gold_lists_of_the_checkout_are_asked_unless_others_are_named() -> None:
+    """They are found from the package, whatever the working folder is."""
+    folder = shipped_gold()
+    assert folder is not None
+    assert len(load_gold(folder)) >= 60
 
 
 def test_what_cannot_be_evaluated_says_so(sample: Suggester, build: Build, semantic_config: Config) -> None:
