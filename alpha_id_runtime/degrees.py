@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.model import Complement
 from alpha_id_runtime.ranked import RankedRows
 
@@ -87,6 +88,8 @@ def _apply(build: Build, degree: Degree, ranked: RankedRows, allow: Allow | None
         return ranked
     other = concerned & ~np.array([degree.fits(code) for code in codes], dtype=np.bool_)
     best = int(np.argmax(np.where(concerned, ranked.scores, -np.inf)))
+    if ranked.scores[best] >= TWIN_SCORE and degree.fits(codes[best]):
+        return ranked  # an entry says the very same: nothing is left to decide
     return _lead(build, ranked, list(_leading(build, degree, codes[best])), concerned, other, allow)
 
 

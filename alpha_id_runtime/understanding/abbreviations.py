@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = ("short", "case", "long", "context", "join", "field")
-SETTLED, OPEN = 0.95, (0.85, 0.7, 0.6)
+SETTLED, OPEN = 0.98, (0.85, 0.7, 0.6)
 _MAX_TEXTS = 4
 _TOKEN = re.compile(r"[^\W_]+(?:[-/][^\W_]+)*\.?")
 _PIECE = re.compile(r"[^\W_]+")

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from alpha_id_runtime.model import Certainty
 
 _FILLER = LazyPattern(
-    r"\b(?:seit|am|im|vom|bis|ab|zuletzt|aktuell|derzeit|uhr|und|ca|etwa|von|unter|mit)\b|[\W\d_]"
+    r"\b(?:seit|am|im|vom|bis|ab|zuletzt|aktuell|derzeit|uhr|und|ca|etwa|von|unter|mit|tnm|uicc|stadium)\b|[\W\d_]"
 )
 # These reasons hold although a disease is named: "kein Hinweis auf Pneumonie".
 _EVEN_IF_ILL = ("negated finding", "value", "no diagnosis")
+_FIGURES = ("a drug", "a laboratory")
 _SEGMENT = LazyPattern(r"\s*(?:[,;](?!\d)|\s[-–/]\s|\s(?:und|sowie|u\.)\s)\s*")
+_JOINED = LazyPattern(r"[,;]|\b(?:unter|bei|wegen|mit|nach|gegen|durch|aktuell)\b")
+_COMMA = LazyPattern(r"[,;](?!\d)")
 _WORDS_OF_A_DRUG = 4  # a name, a form, how it is given
 
 
@@ -44,6 +47,21 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     return first
 
 
+def without_figures(text: str) -> str:
+    """Return ``text`` without parts behind a comma that are but a drug with its dose or a measured value."""
+    if not any(map(str.isdecimal, text)):
+        return text
+    parts = _COMMA().split(text)
+    kept = [parts[0], *(part for part in parts[1:] if not _is_figures(part))]
+    return text if len(kept) == len(parts) else ",".join(kept)
+
+
+def _is_figures(part: str) -> bool:
+    if not any(map(str.isdecimal, part)):
+        return False
+    return (_reason(part.strip(), None) or "").startswith(_FIGURES)
+
+
 def _reason(text: str, certainty: Certainty | None) -> str | None:
     cues = load_cues()
     low = fold(text).strip(" .,;:!-")
@@ -64,7 +82,7 @@ def _listed(cues: Cues, match: re.Match[str]) -> bool:
     """Return whether each group that names a list holds words of that list only."""
     for kind, said in match.groupdict().items():
         words = cues.words[kind]
-        if said and not words.has(said) and not all(map(words.has, _SEPARATOR().split(said))):
+        if said and said not in words.whole and not all(map(words.has, _SEPARATOR().split(said))):
             return False
     return True
 
@@ -77,7 +95,11 @@ def _only_figures(text: str) -> str | None:
     bare, notes = take_off(text)
     if notes and not is_word(_FILLER().sub(" ", fold(bare))):
         return f"nothing but {' and '.join(notes)}"
-    if "dose" in notes and sum(map(is_word, folded_words(bare))) <= _WORDS_OF_A_DRUG:
+    if (
+        "dose" in notes
+        and not _JOINED().search(fold(bare))
+        and sum(map(is_word, folded_words(bare))) <= _WORDS_OF_A_DRUG
+    ):
         return "a drug with its dose"
     return None
 

@@ -103,7 +103,8 @@ class Site:
 class Reading:
     """One phrase as understood.
 
-    ``core`` is the text to match, never empty for a text that holds a letter. ``certainty`` and
+    ``core`` is the text to match, never empty for a text that holds a letter; ``core_weight`` (0 to 1) what
+    its score counts for: less than 1 where a variant says more of what the line said. ``certainty`` and
     ``laterality`` hold for the whole phrase; what holds for a part only stands at its variant.
     ``no_diagnosis`` says in words why the line yields no code; ``removed`` what was taken off or expanded.
     """
@@ -118,6 +119,7 @@ class Reading:
     codes_given: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     no_diagnosis: str | None = None
+    core_weight: float = 1.0
 
 
 def label_of(title: str) -> str:

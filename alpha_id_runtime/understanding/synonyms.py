@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("said", "means", "kind", "way", "where")
 # A term of the field in place of a plain word leads; the other way round seldom helps.
-WORDS, OTHERS, REVERSED, SPELLING = 0.9, 0.75, 0.65, 0.6
+WORDS, OTHERS, REVERSED, SPELLING = 0.98, 0.85, 0.84, 0.6
 _MAX_TEXTS = 5
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ENDINGS = ("", "s", "es", "n", "en", "e", "er")

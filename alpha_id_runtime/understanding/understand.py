@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alpha_id_runtime.text import canonical
+from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.abbreviations import Expansion, expand, is_short
 from alpha_id_runtime.understanding.cues import cut, take_certainty, take_heading, take_off, take_side
 from alpha_id_runtime.understanding.given import take_codes
-from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis
+from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis, without_figures
 from alpha_id_runtime.understanding.parts import split_parts
 from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
@@ -37,11 +37,10 @@ _WORD = LazyPattern(r"[^\W\d_]{2,}")
 _LETTER = LazyPattern(r"[^\W\d_]")
 _SUSPECTED = LazyPattern(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
 _SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": "einseitig"}
-_STATES: tuple[tuple[str, float, How], ...] = (
-    ("Zustand nach {}", 0.98, "state"),
-    ("{} in der Eigenanamnese", 0.85, "state"),
-    ("Folgezustand nach {}", 0.6, "state"),
-)
+_PARTS = (0.66, 0.58)  # what the first and any other part of a line count for
+# Where both sides are said, the wording that says them leads, as siblings may differ by it.
+_BOTH, _ONE_SIDE, _BESIDE_BOTH = 1.0, 0.9, 0.97
+_STATES = ("Zustand nach {}", "{} in der Eigenanamnese", "Folgezustand nach {}")
 
 
 def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) -> Reading:
@@ -70,7 +69,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"side: {word}" for word in words]
     side = given.laterality or side
     degrees = find_degrees(bare)
-    stripped, notes = take_off(bare)
+    stripped, notes = take_off(without_figures(bare))
     removed += notes
     cued = _tidy(stripped)
     core, whole_certainty = _inner_certainty(cued, certainty, removed)
@@ -94,7 +93,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     variants = [
         *_rewritings(core, expansions),
         *_parts(cued, core, whole_certainty, mined),
-        *_siblings(core, expansions, whole_certainty, side, _without_degree(bare, degrees)),
+        *_siblings(original, core, expansions, whole_certainty, side, _without_degree(bare, degrees)),
     ]
     return Reading(
         original=original,
@@ -107,6 +106,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         codes_given=given.codes,
         removed=tuple(removed),
         no_diagnosis=no_diagnosis,
+        core_weight=_BESIDE_BOTH if side == "B" else 1.0,
     )
 
 
@@ -181,11 +181,12 @@ def _parts(
         bare, certainty, _ = take_certainty(part)
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
-            variants.append(Variant(bare, 0.75 if index == 0 else 0.65, "part", certainty or whole))
+            variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
     return variants
 
 
-def _siblings(  # what was read of one phrase, passed on once
+def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
+    original: str,
     core: str,
     expansions: tuple[Expansion, ...],
     certainty: Certainty | None,
@@ -196,12 +197,18 @@ def _siblings(  # what was read of one phrase, passed on once
     text = expansions[0].text if expansions else core
     variants = []
     if certainty == "Z":
-        variants += [Variant(frame.format(text), weight, how) for frame, weight, how in _STATES]
+        history = "eigenanamnese" in fold(original)
+        weights = (0.85, 0.98, 0.6) if history else (0.98, 0.85, 0.6)
+        variants += [
+            Variant(frame.format(text), weight, "state")
+            for frame, weight in zip(_STATES, weights, strict=True)
+        ]
         renamed = rewrite(text)
         if renamed and not renamed[0].spelling:
             variants.append(Variant(f"Zustand nach {renamed[0].text}", 0.85, "state synonym"))
     if side:
-        variants.append(Variant(f"{text}, {_SIDE_WORDS[side]}", 0.9, "side"))
+        weight = _BOTH if side == "B" else _ONE_SIDE
+        variants.append(Variant(f"{text}, {_SIDE_WORDS[side]}", weight, "side"))
     if _WORD().search(undegreed) and undegreed != core:
         written = expand(undegreed)
         variants.append(Variant(written[0].text if written else undegreed, 0.9, "without degree"))
