@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "ALPHA_ID_"
 FILE_NAME = "alpha-id.toml"
+_SHARES = ("min_score", "lexical.min_score", "fusion.min_score")
 # A union with a Literal is of the older kind.
 _UNIONS = (types.UnionType, typing.Union)
 _AT_LEAST_ONE = ("top", "lexical.pool", "lexical.rrf_k", "semantic.pool", "fusion.rrf_k", "fusion.pool")
@@ -38,7 +39,10 @@ def _checkout() -> Path:
 
 @dataclass(frozen=True)
 class LexicalConfig:
-    """Pools and weights of lexical retrieval, measured on held-out entries (docs/decisions/0003)."""
+    """Pools and weights of lexical retrieval, measured on held-out entries (docs/decisions/0003).
+
+    ``min_score``: mode C's floor, chosen by ``python -m bench.floor --mode c``.
+    """
 
     pool: int = 100
     rrf_k: int = 10
@@ -46,6 +50,7 @@ class LexicalConfig:
     word_weight: float = 0.3
     similarity_weight: float = 0.5
     agreement_weight: float = 0.5
+    min_score: float = 0.46
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ class SemanticConfig:
 class FusionConfig:
     """How mode A mixes its arms (rank weights), and the calibrated sum that ranks what they found.
 
-    Measured on held-out entries with an encoder that never saw them (docs/decisions/0004).
+    Measured on held-out entries with an encoder that never saw them (docs/decisions/0004). ``min_score``:
+    mode A's floor, chosen by ``python -m bench.floor --mode a``.
     """
 
     rrf_k: int = 10
@@ -76,6 +82,7 @@ class FusionConfig:
     intercept: float = -8.0
     learned_pool: int = 40
     hub_pool: int = 30
+    min_score: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,11 @@ class BuildConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """All settings. Paths are absolute."""
+    """All settings. Paths are absolute.
+
+    ``min_score``: hits scored below it are no suggestions. None = the floor of the mode that answers, which
+    asks only of a line's best hit whether the line holds a diagnosis at all.
+    """
 
     data: Path = field(default_factory=lambda: _checkout() / "data")
     storage: Path = field(default_factory=lambda: _checkout() / "storage")
@@ -108,6 +119,7 @@ class Config:
     provider: Literal["builtin", "hub"] = "builtin"
     reranker: Literal["fusion", "learned", "hub"] = "fusion"
     top: int = 10
+    min_score: float | None = None
     reading: ReadingConfig = field(default_factory=ReadingConfig)
     lexical: LexicalConfig = field(default_factory=LexicalConfig)
     semantic: SemanticConfig = field(default_factory=SemanticConfig)
@@ -227,7 +239,8 @@ def _lay_over(resolved: Resolved, values: Mapping[str, tuple[Any, str]]) -> Reso
 def _fit(key: str, value: Any, kind: Any, origin: str) -> Any:
     """Return ``value`` as ``kind``; text (from the environment) is converted, other kinds must fit.
 
-    Whole numbers are counts: none is negative, and those of ``_AT_LEAST_ONE`` are not 0.
+    Whole numbers are counts: none is negative, and those of ``_AT_LEAST_ONE`` are not 0. ``_SHARES`` are from
+    0 to 1.
     """
     least = 1 if key in _AT_LEAST_ONE else 0
     try:
@@ -237,8 +250,11 @@ def _fit(key: str, value: Any, kind: Any, origin: str) -> Any:
         fits = False
     else:
         fits = kind is not int or fitting >= least
+        if key in _SHARES and fitting is not None:
+            fits = 0 <= fitting <= 1
     if not fits:
         wanted = f"a whole number of {least} or more" if kind is int else _describe(kind)
+        wanted += " from 0 to 1" if key in _SHARES else ""
         raise ConfigError(f"{origin}: {key} = {value!r} is not {wanted}.")
     return fitting
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from alpha_id_runtime.assembly import CodeHit
+from alpha_id_runtime.assembly import SCORE_DIGITS, CodeHit
 from alpha_id_runtime.degrees import complements_of
 from alpha_id_runtime.lexical_ranking import EXACT_SCORE, TWIN_SCORE
 from alpha_id_runtime.model import Filter
@@ -18,6 +18,7 @@ from alpha_id_runtime.phrases import written_codes
 from alpha_id_runtime.ranked import RankedRows, merge
 from alpha_id_runtime.text import normalise
 from alpha_id_runtime.understanding import Reading, understand
+from alpha_id_runtime.understanding.given import take_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,8 @@ _GAP_STEP = 0.002
 _PLACE_STEP = 1e-6
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
+UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
+UNKNOWN_CODE = "The code in the line is none of ICD-10-GM {edition}."
 EXCLUDED = "The diagnosis is said to be excluded: not billable."
 
 
@@ -110,7 +113,7 @@ def make_task(
     # What looks like a code but is none of this edition stays text.
     written, rest = written_codes(line, is_category)
     core = rest if not settings.enabled or set(reading.codes_given) - set(written) else reading.core
-    no_match = _why_no_match(reading, written, passing)
+    no_match = _why_no_match(reading, written, passing) or _why_no_code(build, reading, written, rest)
     queries = () if no_match or not has_text(rest) else _queries(core, reading, settings.variants)
     return Task(
         segment,
@@ -132,9 +135,24 @@ def _why_no_match(reading: Reading, written: tuple[str, ...], passing: CodeFilte
     return None
 
 
+def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest: str) -> str | None:
+    """Return why a line that holds codes and no other text yields none of them; None where it may."""
+    given = reading.codes_given or written
+    if not given or (has_text(rest) and has_text(take_codes(reading.original).text)):
+        return None
+    if written:
+        assigned = any(build.codes.terminal_descendants(code) for code in written)
+        return None if assigned else UNASSIGNED
+    # "B12" looks like a code and is none: a word of the corpus stays text, unless a dot says what is meant.
+    is_word = any(
+        "." not in code and len(build.lexical.words(normalise(code), 1, None)) for code in reading.codes_given
+    )
+    return None if is_word else UNKNOWN_CODE.format(edition=build.manifest.claml.edition)
+
+
 def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
     """Return the core and the heaviest variants that are not the same text again."""
-    queries = {normalise(core): Query(core, certainty=reading.certainty)}
+    queries = {normalise(core): Query(core, reading.core_weight, certainty=reading.certainty)}
     for variant in reading.variants:
         if len(queries) > most:
             break
@@ -189,6 +207,29 @@ def code_hits(build: Build, task: Task, ranked: RankedRows | None) -> tuple[Code
     ]
     hits.sort(key=lambda hit: (-hit.score, hit.code))
     return tuple(hits)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least score that is still a suggestion.
+
+    A mode's own floor asks of a line's best hit whether the line is like any diagnosis at all, and where it
+    is, leaves the rest of its hits alone: the right code may be among the lesser ones. A floor that a caller
+    sets holds for each hit (``of_each``).
+    """
+
+    least: float
+    of_each: bool = False
+
+    def above(self, hits: tuple[CodeHit, ...]) -> tuple[CodeHit, ...]:
+        """Return the hits that remain of a line's."""
+        if self.of_each:
+            return tuple(hit for hit in hits if self._reached_by(hit))
+        return hits if any(map(self._reached_by, hits)) else ()
+
+    def _reached_by(self, hit: CodeHit) -> bool:
+        # As answered: a caller may cut at a score it was shown.
+        return round(hit.score, SCORE_DIGITS) >= self.least
 
 
 def best_of_each_code(build: Build, ranked: RankedRows) -> RankedRows:

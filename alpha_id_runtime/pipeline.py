@@ -18,7 +18,7 @@ from alpha_id_runtime.degrees import apply_degrees, apply_sites
 from alpha_id_runtime.filters import CodeFilter
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
-from alpha_id_runtime.matching import MAX_LINE, Task, code_hits, has_text, make_task, merge_queries
+from alpha_id_runtime.matching import MAX_LINE, Floor, Task, code_hits, has_text, make_task, merge_queries
 from alpha_id_runtime.model import Diagnostics, Filter, Segment, Skipped, SuggestResult
 from alpha_id_runtime.notice import NOTICE, SYSTEM
 from alpha_id_runtime.phrases import segments
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 NO_TEXT = "The line holds no letter and no digit."
 NO_HIT = "No entry of the corpus is like this line."
 NO_PASSING = "No candidate for this line passes the filters."
+TOO_UNLIKE = "No entry is enough like this line: none reaches the least score of {floor:g} (--min-score)."
 NO_LINE = "The input holds no non-empty line."
 
 
@@ -111,10 +112,7 @@ class Suggester:
             if outcome
             else [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
         )
-        ranked = {
-            id(task): self._as_said(task, own)
-            for task, own in zip(tasks, merged, strict=True)
-        }
+        ranked = {id(task): self._as_said(task, own) for task, own in zip(tasks, merged, strict=True)}
         return [self._answer(each, ranked, outcome, timings, started) for each in prepared]
 
     def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
@@ -162,13 +160,15 @@ class Suggester:
         started: float,
     ) -> SuggestResult:
         phrases = []
+        floor = self._floor(outcome)
         skipped = [Skipped(line.index, NO_TEXT) for line in prepared.lines if not has_text(line.text)]
         for task in prepared.tasks:
             hits = code_hits(self.build, task, ranked.get(id(task)))
-            if hits:
-                phrases.append(PhraseHits(task.segment, hits, task.reading.laterality))
+            enough = floor.above(hits)
+            if enough:
+                phrases.append(PhraseHits(task.segment, enough, task.reading.laterality))
             else:
-                reason = task.no_match or (NO_HIT if task.allow is None else NO_PASSING)
+                reason = TOO_UNLIKE.format(floor=floor.least) if hits else _why_no_hit(task)
                 skipped.append(Skipped(task.segment.index, reason))
         skipped.sort(key=lambda each: each.segment)
         rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
@@ -197,6 +197,13 @@ class Suggester:
             ),
         )
 
+    def _floor(self, outcome: Outcome | None) -> Floor:
+        """Return the floor as configured, else that of the mode that answered."""
+        if self.config.min_score is not None:
+            return Floor(self.config.min_score, of_each=True)
+        semantic = outcome is not None and outcome.semantic
+        return Floor(self.config.fusion.min_score if semantic else self.config.lexical.min_score)
+
     def _warnings(self, wanted: Filter, lines: list[Segment]) -> tuple[str, ...]:
         manifest = self.build.manifest
         warnings = list(manifest.warnings)
@@ -211,6 +218,10 @@ class Suggester:
         if long:
             warnings.append(f"{long} line(s) of more than {MAX_LINE} characters: only the head was read.")
         return tuple(warnings)
+
+
+def _why_no_hit(task: Task) -> str:
+    return task.no_match or (NO_HIT if task.allow is None else NO_PASSING)
 
 
 def _empty_reason(lines: list[Segment], skipped: list[Skipped]) -> str:

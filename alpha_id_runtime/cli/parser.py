@@ -21,6 +21,7 @@ FLAGS = {
     "provider": "provider",
     "reranker": "reranker",
     "top": "top",
+    "min_score": "min_score",
     "billable_only": "filter.billable_only",
     "sector": "filter.sector",
     "valid_only": "filter.valid_only",
@@ -113,6 +114,12 @@ def _suggest(commands: Any) -> None:
     )
     parser.add_argument("--mode", choices=["c", "a"], help="c: lexical; a: lexical and semantic")
     parser.add_argument("--top", type=_positive, metavar="N", help="places in the list (default 10)")
+    parser.add_argument(
+        "--min-score",
+        type=_share,
+        metavar="X",
+        help="no suggestion scored below X, 0 to 1 (default: the mode's own floor; 0: none)",
+    )
     parser.add_argument("--each", action="store_true", help="one list a line instead of one for all")
     _output(parser)
     filters = parser.add_argument_group("filters (none on by default)")
@@ -241,6 +248,13 @@ def _count(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("must be from 0 to 1")
     return value
 
 
