@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alpha_id_runtime.text import fold
+from alpha_id_runtime.text import fold, is_calibration, normalise, twin_key
 from alpha_id_runtime.understanding import Reading, understand
+from tests.reference import SHARED, needs_shared
 
 
 def texts(reading: Reading) -> list[str]:
@@ -136,7 +137,9 @@ def test_side_words_are_read_and_taken_off_unless_they_are_anatomy(line, side, c
 
 def test_both_sides_are_tried_in_words_where_siblings_differ_by_them():
     """The wording "bds." also tries "beidseitig", as titles say it."""
-    assert "Coxarthrose, beidseitig" in texts(understand("Coxarthrose bds."))
+    reading = understand("Coxarthrose bds.")
+    both = next(v for v in reading.variants if v.text == "Coxarthrose, beidseitig")
+    assert both.weight > reading.core_weight
 
 
 @pytest.mark.parametrize(
@@ -158,6 +161,21 @@ def test_both_sides_are_tried_in_words_where_siblings_differ_by_them():
 def test_what_is_no_diagnosis_in_a_line_is_taken_off(line, core):
     """Numbering, headings, dates, doses, measured values, TNM and a denying tail go; degrees stay."""
     assert understand(line).core == core
+
+
+@pytest.mark.parametrize("part", ["Metoprolol 47,5 mg 1-0-1", "CRP 112 mg/l", "RR 160/90 mmHg"])
+def test_a_drug_or_value_behind_a_comma_is_taken_off(part):
+    """A part that is but a drug with its dose or a value is none of the diagnosis."""
+    reading = understand(f"Tinea pedis, {part}")
+    assert (reading.core, reading.no_diagnosis) == ("Tinea pedis", None)
+
+
+def test_what_is_denied_is_not_matched_beside_a_diagnosis():
+    """A denied part is neither core nor variant, wherever it stands."""
+    for line in ("kein Diabetes bekannt, Adipositas", "Adipositas, kein Diabetes bekannt"):
+        reading = understand(line)
+        assert (reading.core, reading.no_diagnosis) == ("Adipositas", None)
+        assert not any("Diabetes" in text for text in texts(reading))
 
 
 def test_two_diagnoses_in_a_line_are_tried_apart():
@@ -193,6 +211,16 @@ def test_a_shared_word_end_is_written_out():
         ("Abdomen unauffällig", "normal"),
         ("normale LV-Funktion", "normal"),
         ("Diagnosen:", "remark"),
+        ("Cholezystektomie 2017", "procedure"),
+        ("Insulin nach Schema", "drug"),
+        ("4 Zyklen FOLFOX", "drug"),
+        ("Temp. 38,4", "value"),
+        ("ER pos., PR neg.", "value"),
+        ("Pulmo frei", "normal"),
+        ("Narbe reizlos", "normal"),
+        ("Allergien: keine", "negated"),
+        ("Aufklärung erfolgt", "remark"),
+        ("Wiedervorstellung in 3 Wochen", "remark"),
         ("---", "no word"),
     ],
 )
@@ -218,6 +246,11 @@ def test_a_line_without_a_diagnosis_says_why(line, reason):
         "Normaldruckhydrozephalus",
         "Struma, Euthyreose",
         "Ausschluss einer Sepsis",
+        "Dauertherapie mit Antikoagulanzien",
+        "Insulinresistenz",
+        "Offener Knochenbruch",
+        "kein Diabetes bekannt, Adipositas",
+        "Tinea pedis unter Terbinafin 250 mg",
     ],
 )
 def test_a_diagnosis_is_not_taken_for_something_else(line):
@@ -261,6 +294,19 @@ def test_any_mix_of_cues_is_read_without_an_error(text):
         assert 0 < variant.weight <= 1
         assert variant.text.strip()
         assert variant.text.casefold() != reading.core.casefold()
+
+
+@needs_shared
+@pytest.mark.full
+def test_phrases_of_the_corpus_are_diagnoses():
+    """Fewer than one in a thousand phrases of the calibration quarter are refused."""
+    path = SHARED / "full" / "icd10gm2023_alphaidse_edvtxt_20220930.txt"
+    lines = path.read_text(encoding="utf-8").splitlines()[::3]
+    phrases = [line.split("|")[7] for line in lines]
+    kept = [phrase for phrase in phrases if is_calibration(twin_key(normalise(phrase)))]
+    refused = [phrase for phrase in kept if understand(phrase).no_diagnosis]
+    assert len(kept) > 5000
+    assert len(refused) < len(kept) / 1000 + 2
 
 
 def as_read(line: str) -> tuple[object, ...]:

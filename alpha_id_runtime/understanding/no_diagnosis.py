@@ -21,7 +21,8 @@ _FILLER = LazyPattern(
 )
 # These reasons hold although a disease is named: "kein Hinweis auf Pneumonie".
 _EVEN_IF_ILL = ("negated finding", "value", "no diagnosis")
-_FIGURES = ("a drug", "a laboratory")
+_DENIED = ("a negated finding",)
+_FIGURES = ("a drug", "a laboratory", *_DENIED)
 _SEGMENT = LazyPattern(r"\s*(?:[,;](?!\d)|\s[-–/]\s|\s(?:und|sowie|u\.)\s)\s*")
 _JOINED = LazyPattern(r"[,;]|\b(?:unter|bei|wegen|mit|nach|gegen|durch|aktuell)\b")
 _COMMA = LazyPattern(r"[,;](?!\d)")
@@ -47,19 +48,22 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     return first
 
 
-def without_figures(text: str) -> str:
-    """Return ``text`` without parts behind a comma that are but a drug with its dose or a measured value."""
-    if not any(map(str.isdecimal, text)):
-        return text
+def without_empty_parts(text: str) -> str:
+    """Return ``text`` without its parts between commas that deny something or are but figures.
+
+    Figures are a drug with its dose, or a measured value behind the first comma; one part is always left.
+    """
     parts = _COMMA().split(text)
-    kept = [parts[0], *(part for part in parts[1:] if not _is_figures(part))]
-    return text if len(kept) == len(parts) else ",".join(kept)
+    if len(parts) == 1:
+        return text
+    kept = [part for place, part in enumerate(parts) if not _is_empty(part, first=place == 0)]
+    return text if len(kept) in (0, len(parts)) else ",".join(kept)
 
 
-def _is_figures(part: str) -> bool:
-    if not any(map(str.isdecimal, part)):
-        return False
-    return (_reason(part.strip(), None) or "").startswith(_FIGURES)
+def _is_empty(part: str, *, first: bool) -> bool:
+    figures = not first and any(map(str.isdecimal, part))
+    reason = _reason(part.strip(), None) if figures or "kein" in fold(part) else None
+    return reason is not None and reason.startswith(_FIGURES if figures else _DENIED)
 
 
 def _reason(text: str, certainty: Certainty | None) -> str | None:

@@ -15,7 +15,7 @@ from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.abbreviations import Expansion, expand, is_short
 from alpha_id_runtime.understanding.cues import cut, take_certainty, take_heading, take_off, take_side
 from alpha_id_runtime.understanding.given import take_codes
-from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis, without_figures
+from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis, without_empty_parts
 from alpha_id_runtime.understanding.parts import split_parts
 from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
@@ -69,7 +69,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"side: {word}" for word in words]
     side = given.laterality or side
     degrees = find_degrees(bare)
-    stripped, notes = take_off(without_figures(bare))
+    stripped, notes = take_off(without_empty_parts(bare))
     removed += notes
     cued = _tidy(stripped)
     core, whole_certainty = _inner_certainty(cued, certainty, removed)
