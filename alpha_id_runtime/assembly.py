@@ -24,7 +24,10 @@ _SUPPORT = 0.8
 
 @dataclass(frozen=True)
 class CodeHit:
-    """One code found for one phrase: the winning row, its score, what it is in conflict with."""
+    """One code found for one phrase: the winning row, its score, what it is in conflict with.
+
+    ``query``: the place of the text that found it among those tried, below 0 for a code written in the line.
+    """
 
     code: str
     row: int
@@ -32,6 +35,7 @@ class CodeHit:
     conflict: tuple[Conflict, ...] = ()
     certainty: Certainty | None = None
     added: tuple[Complement, ...] = ()
+    query: int = 0
 
     @property
     def key(self) -> tuple[bool, bool, float]:

@@ -5,7 +5,7 @@ Holds: the score of mode C, 0 to 1, comparable across phrases. Refuses: codes, f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,14 +37,8 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
     several phrases of a code are like the text, the code is the likelier.
     """
     normalised = normalise(text)
-    trigram_rows = build.lexical.trigrams(normalised, settings.pool, allow)
-    word_rows = build.lexical.words(normalised, settings.pool, allow)
-    rows, fused = reciprocal_rank_fusion(
-        [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
-    )
-    weight = settings.similarity_weight
-    alike = (1 - weight) * fused + weight * build.units.dice(normalised, rows)
-    scores = ALIKE_CEILING * _with_agreement(build.phrases.code_index[rows], alike, settings.agreement_weight)
+    alike = alike_rows(build, normalised, settings, allow)
+    rows, scores = alike.rows, ALIKE_CEILING * alike.joined
     twins = build.lexical.twins(normalised, allow)
     if len(twins):  # an exact match is a twin, too
         rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
@@ -52,15 +46,41 @@ def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | N
     return RankedRows.of(rows, scores)
 
 
-def _with_agreement(
-    codes: npt.NDArray[np.int32], scores: npt.NDArray[np.float64], weight: float
-) -> npt.NDArray[np.float64]:
-    """Add to each row ``weight`` times half its code's second best score and a third of its third best.
+class Alike(NamedTuple):
+    """The rows that are like a text; all but the two rankings of shape (n,), 0 to 1.
 
-    The sum is divided by what it can be at most, so that scores stay within 0 to 1.
+    ``trigram_rows`` and ``word_rows`` are each arm's own, best first. ``joined`` is the mean of ``fused``
+    (rank) and ``dice`` with ``agreement`` added, divided by what that can be at most.
     """
+
+    rows: npt.NDArray[np.int64]
+    trigram_rows: npt.NDArray[np.int64]
+    word_rows: npt.NDArray[np.int64]
+    fused: npt.NDArray[np.float64]
+    dice: npt.NDArray[np.float64]
+    agreement: npt.NDArray[np.float64]
+    joined: npt.NDArray[np.float64]
+
+
+def alike_rows(build: Build, normalised: str, settings: LexicalConfig, allow: Allow | None) -> Alike:
+    """Return the rows like a normalised text with each part of their scores."""
+    trigram_rows = build.lexical.trigrams(normalised, settings.pool, allow)
+    word_rows = build.lexical.words(normalised, settings.pool, allow)
+    rows, fused = reciprocal_rank_fusion(
+        [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
+    )
+    dice = build.units.dice(normalised, rows)
+    own = (1 - settings.similarity_weight) * fused + settings.similarity_weight * dice
+    agreement = _agreement(build.phrases.code_index[rows], own)
+    weight = settings.agreement_weight
+    joined = (own + weight * agreement) / (1 + weight * _AGREEMENT.sum())
+    return Alike(rows, trigram_rows, word_rows, fused, dice, agreement, joined)
+
+
+def _agreement(codes: npt.NDArray[np.int32], scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return, for each row, half its code's second best score and a third of its third best, in sum."""
     if not len(codes):
-        return scores
+        return np.zeros(0)
     order = np.lexsort((-scores, codes))
     sorted_codes = codes[order]
     starts = np.flatnonzero(np.concatenate(([True], sorted_codes[1:] != sorted_codes[:-1])))
@@ -69,7 +89,7 @@ def _with_agreement(
     shares = np.where(place < len(_AGREEMENT), np.take(_AGREEMENT, place, mode="clip"), 0.0)
     agreement = np.empty(len(codes))
     agreement[order] = np.repeat(np.add.reduceat(shares * scores[order], starts), lengths)
-    return np.asarray((scores + weight * agreement) / (1 + weight * _AGREEMENT.sum()), dtype=np.float64)
+    return agreement
 
 
 def _raise_to(

@@ -36,6 +36,8 @@ _INVALID_FACTOR = 0.999
 _GAP_STEP = 0.002
 # The codes of a line keep the order in which it names them.
 _PLACE_STEP = 1e-6
+# In place of the text that found a row: none did, the line names its code.
+WRITTEN = -1
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
@@ -198,8 +200,9 @@ def code_hits(build: Build, task: Task, ranked: RankedRows | None) -> tuple[Code
             row,
             score,
             task.passing.verdict(code).conflict,
-            certainty=task.queries[query].certainty if task.queries else task.reading.certainty,
+            certainty=task.reading.certainty if query == WRITTEN else task.queries[query].certainty,
             added=complements_of(build, task.reading.degrees, code),
+            query=query,
         )
         for code, row, score, query in zip(
             names, rows.tolist(), scores.tolist(), queries.tolist(), strict=True
@@ -238,12 +241,18 @@ def best_of_each_code(build: Build, ranked: RankedRows) -> RankedRows:
     Phrases of validity 0 come right below equal valid ones, children of a subdivided code in their order.
     """
     phrases, rows = build.phrases, ranked.rows
-    adjusted = ranked.scores * np.where(phrases.valid[rows], 1.0, _INVALID_FACTOR)
-    adjusted *= 1 - _GAP_STEP * phrases.gap_rank[rows]
+    adjusted = ranked.scores * entry_factors(build, rows)
     order = np.lexsort((rows, -adjusted))
     _, first = np.unique(phrases.code_index[rows[order]], return_index=True)
     kept = order[np.sort(first)]
     return RankedRows(rows[kept], adjusted[kept], ranked.queries[kept])
+
+
+def entry_factors(build: Build, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return what the score of each row counts for: less where it is invalid or of a subdivided code."""
+    phrases = build.phrases
+    factors = np.where(phrases.valid[rows], 1.0, _INVALID_FACTOR) * (1 - _GAP_STEP * phrases.gap_rank[rows])
+    return np.asarray(factors, dtype=np.float64)
 
 
 def _rows_of_written(build: Build, task: Task) -> RankedRows:
@@ -256,9 +265,10 @@ def _rows_of_written(build: Build, task: Task) -> RankedRows:
             if len(rows):
                 score = (EXACT_SCORE if leaf == code else TWIN_SCORE) * (1 - _GAP_STEP * rank)
                 found.append((_title_row(build, rows), score - _PLACE_STEP * place))
-    return RankedRows.of(
+    return RankedRows(
         np.array([row for row, _ in found], dtype=np.int64),
         np.array([score for _, score in found], dtype=np.float64),
+        np.full(len(found), WRITTEN, dtype=np.int64),
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from alpha_id_runtime.config import Config
     from alpha_id_runtime.hub import HubClient
     from alpha_id_runtime.matching import Task
+    from alpha_id_runtime.semantic import Neighbours
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Outcome:
     """A ranking for each task and how it came about.
 
     ``semantic`` False: nothing semantic was left, the rankings are mode C's. ``problem``: what failed, in
-    words, None where nothing did. ``calls``: requests that went to a hub.
+    words, None where nothing did. ``calls``: requests that went to a hub. ``near`` and ``fusion``: what lies
+    near each text of each task, and what ranked it, for whoever wants to know why.
     """
 
     ranked: Sequence[RankedRows]
@@ -43,6 +45,8 @@ class Outcome:
     problem: str | None = None
     calls: int = 0
     milliseconds: float = 0.0
+    near: Sequence[Sequence[Neighbours]] = ()
+    fusion: FusionReranker | None = None
 
 
 @dataclass
@@ -72,7 +76,7 @@ class ModeA:
         deadline = time.monotonic() + self.config.semantic.budget_seconds
         calls_before = self._calls()
         try:
-            ranked = self._fused(tasks, lexical, deadline)
+            ranked, near = self._fused(tasks, lexical, deadline)
         except Exception as error:  # noqa: BLE001 -- what LanceDB raises is no closed list, and mode C is there
             return Outcome(
                 [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)],
@@ -93,11 +97,13 @@ class ModeA:
             problem=problem,
             calls=self._calls() - calls_before,
             milliseconds=_since(started),
+            near=near,
+            fusion=self._fusion,
         )
 
     def _fused(
         self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]], deadline: float
-    ) -> list[RankedRows]:
+    ) -> tuple[list[RankedRows], list[list[Neighbours]]]:
         if self.semantic is None:
             hub = self._open_hub() if self.config.provider == "hub" else None
             self.semantic = Semantic.open(self.build, hub)
@@ -106,7 +112,7 @@ class ModeA:
             self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion, trees)
         asked = [(query.text, task.allow) for task in tasks for query in task.queries]
         if not asked:
-            return [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
+            return [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)], []
         near = self.semantic.neighbours(
             [text for text, _ in asked], self.config.semantic.pool, [allow for _, allow in asked], deadline
         )
@@ -117,8 +123,11 @@ class ModeA:
         ]
         if not all(np.isfinite(ranked.scores).all() for ranked in fused):
             raise ArtefactsIncompatibleError(f"The vectors of the build are damaged: no numbers. {CURE}")
-        each = iter(fused)
-        return [merge_queries(task, [next(each) for _ in task.queries]) for task in tasks]
+        each, around = iter(fused), iter(near)
+        return (
+            [merge_queries(task, [next(each) for _ in task.queries]) for task in tasks],
+            [[next(around) for _ in task.queries] for task in tasks],
+        )
 
     def _reranked(
         self, tasks: Sequence[Task], ranked: Sequence[RankedRows], deadline: float

@@ -16,6 +16,8 @@ OriginKind = Literal["alpha_id", "title", "inclusion"]
 Certainty = Literal["V", "A", "Z", "G"]
 Laterality = Literal["R", "L", "B"]
 ComplementUsage = Literal["aster", "optional", "second_primary"]
+Way = Literal["written code", "exact", "same words", "alike", "degree decided", "site decided"]
+Relation = Literal["sibling", "parent", "wording"]
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,60 @@ class NamedComplement:
 
 
 @dataclass(frozen=True)
+class Related:
+    """A neighbour of a suggestion, for the impulse it gives; no line mentions it.
+
+    ``description`` is the title of a sibling or parent, and the phrase of another wording.
+    """
+
+    icd_code: str
+    description: str
+    relation: Relation
+    alpha_id: str | None = None
+    mentioned: Literal[False] = False
+
+
+@dataclass(frozen=True)
+class OriginExplanation:
+    """How one line led to a code.
+
+    Attributes:
+        tried: the text that was matched, None for a code written in the line.
+        how: ``core``, or what was done for this text (``abbreviation``, ``synonym``, ``part`` ...).
+        removed: what was taken off the line or expanded in it, in words.
+        way: how the entry was found.
+        decided_by: the degrees and sites that name this code or another in its place.
+        parts: the parts of the score by name. Before ``text_score``, what it is made of: ranks, cosines,
+            shares. Then what it is multiplied by: ``query_weight`` (a variant counts for less),
+            ``entry_factor`` (no longer valid, subdivided), ``said_factor`` (degree, site). ``reranked`` takes
+            the place of all but the last where a reranker dealt scores out anew; ``of_sibling`` stands alone
+            where a degree or site brought the code in at its best sibling's score.
+    """
+
+    segment: int
+    tried: str | None
+    how: str | None
+    removed: tuple[str, ...]
+    matched_phrase: str
+    way: Way
+    decided_by: tuple[str, ...]
+    parts: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a suggestion stands where it stands; ``origins`` as those of the suggestion, in their order."""
+
+    origins: tuple[OriginExplanation, ...]
+    outranks_next: str | None
+
+
+@dataclass(frozen=True)
 class Suggestion:
-    """One code of the answer. Every suggestion traces to a corpus entry through ``origins``."""
+    """One code of the answer. Every suggestion traces to a corpus entry through ``origins``.
+
+    ``explanation`` and ``related`` are None, and no fields of the JSON form, unless they were asked for.
+    """
 
     icd_code: str
     description: str
@@ -147,6 +201,8 @@ class Suggestion:
     conflict: tuple[Literal["sex", "age"], ...]
     tags: Tags
     complements: tuple[NamedComplement, ...]
+    explanation: Explanation | None = None
+    related: tuple[Related, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,4 +247,8 @@ class SuggestResult:
         """Return the output contract as plain dictionaries and lists, ready for ``json.dumps``."""
         plain = asdict(self)
         extra = plain.pop("extra")
+        for suggestion in plain["suggestions"]:
+            for name in ("explanation", "related"):
+                if suggestion[name] is None:
+                    del suggestion[name]
         return {**extra, **plain}

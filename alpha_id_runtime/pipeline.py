@@ -16,6 +16,7 @@ from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.config import Config
 from alpha_id_runtime.degrees import apply_degrees, apply_sites
 from alpha_id_runtime.filters import CodeFilter
+from alpha_id_runtime.hints import hints_of
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
 from alpha_id_runtime.matching import MAX_LINE, Floor, Task, code_hits, has_text, make_task, merge_queries
@@ -26,35 +27,66 @@ from alpha_id_runtime.phrases import segments
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from alpha_id_runtime.assembly import CodeHit
+    from alpha_id_runtime.explain import Trace
     from alpha_id_runtime.mode_a import ModeA, Outcome
+    from alpha_id_runtime.model import Suggestion
     from alpha_id_runtime.ranked import RankedRows
     from alpha_id_runtime.semantic import Semantic
 
 NO_TEXT = "The line holds no letter and no digit."
 NO_HIT = "No entry of the corpus is like this line."
 NO_PASSING = "No candidate for this line passes the filters."
-TOO_UNLIKE = "No entry is enough like this line: none reaches the least score of {floor:g} (--min-score)."
+TOO_UNLIKE = (
+    "No entry{passing} is enough like this line: none reaches the least score of {floor:g} (--min-score)."
+)
 NO_LINE = "The input holds no non-empty line."
 
 
 @dataclass(frozen=True)
 class Request:
-    """One input of one or many lines. ``excluded_rows`` never become candidates (evaluation)."""
+    """One input of one or many lines. ``excluded_rows`` never become candidates (evaluation).
+
+    ``explain``: say of each suggestion why it stands where it stands. ``related``: that many siblings and
+    other wordings of each suggestion besides, 0 for none.
+    """
 
     text: str
     filter: Filter | None = None
     top: int | None = None
     excluded_rows: frozenset[int] = field(default_factory=frozenset)
+    explain: bool = False
+    related: int = 0
 
 
 @dataclass(frozen=True)
 class _Prepared:
     """A request with its lines and what is to be matched of them."""
 
-    wanted: Filter
+    request: Request
+    passing: CodeFilter
     top: int
     lines: list[Segment]
     tasks: list[Task]
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """What the steps made of each task, in the order of the tasks that have texts to match.
+
+    ``lexical``: mode C's ranking of each text; ``merged``: one ranking a line; ``final``: the same with what
+    degrees and sites decide. ``place_of`` finds a task by its identity.
+    """
+
+    place_of: dict[int, int]
+    lexical: Sequence[Sequence[RankedRows]]
+    outcome: Outcome | None
+    merged: Sequence[RankedRows]
+    final: Sequence[RankedRows]
+
+    def of(self, task: Task) -> RankedRows | None:
+        place = self.place_of.get(id(task))
+        return None if place is None else self.final[place]
 
 
 class Suggester:
@@ -79,16 +111,32 @@ class Suggester:
         settings = config or Config()
         return cls(open_published(StorageLayout(settings.storage)), settings)
 
-    def suggest(self, text: str, *, wanted: Filter | None = None, top: int | None = None) -> SuggestResult:
+    def suggest(
+        self,
+        text: str,
+        *,
+        wanted: Filter | None = None,
+        top: int | None = None,
+        explain: bool = False,
+        related: int = 0,
+    ) -> SuggestResult:
         """Return the one list for all lines of ``text``."""
-        return self.suggest_many([Request(text, wanted, top)])[0]
+        return self.suggest_many([Request(text, wanted, top, explain=explain, related=related)])[0]
 
     def suggest_each(
-        self, text: str, *, wanted: Filter | None = None, top: int | None = None
+        self,
+        text: str,
+        *,
+        wanted: Filter | None = None,
+        top: int | None = None,
+        explain: bool = False,
+        related: int = 0,
     ) -> list[tuple[Segment, SuggestResult]]:
         """Return one list a non-empty line, in the order of the lines."""
         lines = segments(text)
-        answers = self.suggest_many([Request(line.text, wanted, top) for line in lines])
+        answers = self.suggest_many(
+            [Request(line.text, wanted, top, explain=explain, related=related) for line in lines]
+        )
         return list(zip(lines, answers, strict=True))
 
     def suggest_many(self, requests: Sequence[Request]) -> list[SuggestResult]:
@@ -112,8 +160,14 @@ class Suggester:
             if outcome
             else [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
         )
-        ranked = {id(task): self._as_said(task, own) for task, own in zip(tasks, merged, strict=True)}
-        return [self._answer(each, ranked, outcome, timings, started) for each in prepared]
+        ranking = _Ranking(
+            {id(task): place for place, task in enumerate(tasks)},
+            lexical,
+            outcome,
+            merged,
+            [self._as_said(task, own) for task, own in zip(tasks, merged, strict=True)],
+        )
+        return [self._answer(each, ranking, timings, started) for each in prepared]
 
     def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
         """Return a line's ranking with what its degrees and sites decide."""
@@ -139,7 +193,7 @@ class Suggester:
             for line in lines
             if has_text(line.text)
         ]
-        return _Prepared(wanted, top, lines, tasks)
+        return _Prepared(request, passing, top, lines, tasks)
 
     def _refine(self, tasks: list[Task], lexical: list[list[RankedRows]]) -> Outcome | None:
         """Return mode A's ranking of the same tasks, None in mode C."""
@@ -154,26 +208,27 @@ class Suggester:
     def _answer(
         self,
         prepared: _Prepared,
-        ranked: dict[int, RankedRows],
-        outcome: Outcome | None,
+        ranking: _Ranking,
         timings: dict[str, float],
         started: float,
     ) -> SuggestResult:
+        outcome = ranking.outcome
         phrases = []
         floor = self._floor(outcome)
         skipped = [Skipped(line.index, NO_TEXT) for line in prepared.lines if not has_text(line.text)]
         for task in prepared.tasks:
-            hits = code_hits(self.build, task, ranked.get(id(task)))
+            hits = code_hits(self.build, task, ranking.of(task))
             enough = floor.above(hits)
             if enough:
                 phrases.append(PhraseHits(task.segment, enough, task.reading.laterality))
             else:
-                reason = TOO_UNLIKE.format(floor=floor.least) if hits else _why_no_hit(task)
+                reason = _too_unlike(task, floor) if hits else _why_no_hit(task)
                 skipped.append(Skipped(task.segment.index, reason))
         skipped.sort(key=lambda each: each.segment)
         rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
         entries = dict(zip(rows, self.build.phrases.entries(rows), strict=True))
         suggestions, unrepresented = assemble(phrases, prepared.top, self.build.codes, entries)
+        suggestions = self._on_demand(prepared, ranking, phrases, suggestions)
         manifest = self.build.manifest
         return SuggestResult(
             suggestions,
@@ -186,8 +241,8 @@ class Suggester:
                 segment_count=len(prepared.lines),
                 skipped=tuple(skipped),
                 unrepresented=unrepresented,
-                warnings=self._warnings(prepared.wanted, prepared.lines),
-                hints=(),
+                warnings=self._warnings(prepared.passing.wanted, prepared.lines),
+                hints=hints_of(phrases, self.build.codes),
                 ionos_calls=outcome.calls if outcome else 0,
                 editions={"alpha_id": manifest.alpha_id.edition, "claml": manifest.claml.edition},
                 system=SYSTEM,
@@ -196,6 +251,46 @@ class Suggester:
                 notice=NOTICE,
             ),
         )
+
+    def _on_demand(
+        self,
+        prepared: _Prepared,
+        ranking: _Ranking,
+        phrases: Sequence[PhraseHits],
+        suggestions: tuple[Suggestion, ...],
+    ) -> tuple[Suggestion, ...]:
+        """Return the same list with explanations and what is related, where they are asked for."""
+        request = prepared.request
+        if request.explain:
+            from alpha_id_runtime.explain import with_explanations  # noqa: PLC0415 -- only when asked for
+
+            hits = {phrase.segment.index: phrase.hits for phrase in phrases}
+            suggestions = with_explanations(
+                suggestions,
+                {
+                    task.segment.index: self._trace(task, hits[task.segment.index], ranking)
+                    for task in prepared.tasks
+                    if task.segment.index in hits
+                },
+            )
+        if request.related > 0:
+            from alpha_id_runtime.related import with_related  # noqa: PLC0415 -- as above
+
+            suggestions = with_related(
+                self.build, suggestions, prepared.passing, request.related, excluded=request.excluded_rows
+            )
+        return suggestions
+
+    def _trace(self, task: Task, hits: tuple[CodeHit, ...], ranking: _Ranking) -> Trace:
+        """Return what became of one line, in the mode that answered."""
+        from alpha_id_runtime.explain import Trace  # noqa: PLC0415 -- as above
+        from alpha_id_runtime.score_parts import LexicalParts, Parts, SemanticParts  # noqa: PLC0415
+
+        place, outcome = ranking.place_of.get(id(task)), ranking.outcome
+        parts: Parts = LexicalParts(self.build, task, self.config.lexical)
+        if place is not None and outcome is not None and outcome.fusion is not None and outcome.near:
+            parts = SemanticParts(task, outcome.fusion, ranking.lexical[place], outcome.near[place])
+        return Trace(self.build, task, hits, None if place is None else ranking.merged[place], parts)
 
     def _floor(self, outcome: Outcome | None) -> Floor:
         """Return the floor as configured, else that of the mode that answered."""
@@ -218,6 +313,11 @@ class Suggester:
         if long:
             warnings.append(f"{long} line(s) of more than {MAX_LINE} characters: only the head was read.")
         return tuple(warnings)
+
+
+def _too_unlike(task: Task, floor: Floor) -> str:
+    passing = "" if task.allow is None else " that passes the filters"
+    return TOO_UNLIKE.format(passing=passing, floor=floor.least)
 
 
 def _why_no_hit(task: Task) -> str:

@@ -49,6 +49,7 @@ SUGGEST_EXAMPLES = """examples:
   alpha-id suggest diagnoses.txt
   printf 'Art. Hypertonie\\nNSTEMI\\n' | alpha-id suggest - --table
   alpha-id suggest list.txt --billable-only --sector ambulant --sex w --age 45
+  alpha-id suggest list.txt --table --explain --related 3
   alpha-id suggest list.txt --each --json | jq '.[].suggestions[0].icd_code'
 """
 
@@ -121,6 +122,16 @@ def _suggest(commands: Any) -> None:
         help="no suggestion scored below X, 0 to 1 (default: the mode's own floor; 0: none)",
     )
     parser.add_argument("--each", action="store_true", help="one list a line instead of one for all")
+    parser.add_argument(
+        "--explain", action="store_true", help="say of each suggestion why it stands where it stands"
+    )
+    parser.add_argument(
+        "--related",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="with each suggestion its parent, N siblings and N other wordings: related, not mentioned",
+    )
     _output(parser)
     filters = parser.add_argument_group("filters (none on by default)")
     # --no-... takes back what a file or the environment says

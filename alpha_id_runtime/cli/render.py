@@ -10,10 +10,28 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from alpha_id_runtime.model import NamedComplement, Suggestion, SuggestResult, Tags
+    from alpha_id_runtime.model import Explanation, NamedComplement, Suggestion, SuggestResult, Tags
 
 _NARROWEST = 72
 _INDENT = " " * 18
+_PART_WORDS = {
+    "trigram_rank": "rank by trigrams",
+    "word_rank": "rank by words",
+    "rank": "both ranks, fused",
+    "dice": "trigrams shared",
+    "agreement": "other phrases of the code",
+    "dense": "cosine with the entry",
+    "prototype": "cosine with the code",
+    "lexical": "score of mode C",
+    "sum": "weighted sum",
+    "text_score": "score of the text",
+    "query_weight": "weight of the text",
+    "entry_factor": "for the entry",
+    "reranked": "dealt out anew by the reranker",
+    "of_sibling": "that of its best sibling",
+    "said_factor": "for degree or site",
+}
+_FACTORS = ("query_weight", "entry_factor", "said_factor")
 _USAGE_MARK = {"aster": "*", "optional": "!", "second_primary": ""}
 
 
@@ -97,6 +115,30 @@ def _suggestion(place: int, suggestion: Suggestion) -> list[str]:
     lines.extend(_wrap("; ".join(notes), indent=_INDENT))
     for complement in suggestion.complements:
         lines.extend(_wrap(f"+ {_complement(complement)}", indent=_INDENT))
+    if suggestion.explanation is not None:
+        lines.extend(_explanation(suggestion.explanation))
+    if suggestion.related:
+        lines.append(f"{_INDENT}related, not mentioned:")
+        for each in suggestion.related:
+            lines.extend(_wrap(f"{each.relation} {each.icd_code} {each.description}", indent=_INDENT + "  "))
+    return lines
+
+
+def _explanation(explanation: Explanation) -> list[str]:
+    lines: list[str] = []
+    for origin in explanation.origins:
+        tried = "" if origin.tried is None else f"{origin.how} “{origin.tried}”: "
+        said = "; ".join((*origin.removed, *origin.decided_by))
+        why = f"why, line {origin.segment}: {tried}{origin.way}" + (f" ({said})" if said else "")
+        lines.extend(_wrap(why, indent=_INDENT))
+        parts = ", ".join(
+            f"{_PART_WORDS[name]} {value:.4g}"
+            for name, value in origin.parts.items()
+            if not (name in _FACTORS and value == 1)
+        )
+        lines.extend(_wrap(f"score: {parts}", indent=_INDENT + "  "))
+    if explanation.outranks_next:
+        lines.extend(_wrap(explanation.outranks_next, indent=_INDENT))
     return lines
 
 

@@ -22,14 +22,14 @@ def run(options: argparse.Namespace) -> int:
     text = decode(_read(options.file))
     suggester = Suggester.open(config)
     if options.each:
-        answers = suggester.suggest_each(text)
+        answers = suggester.suggest_each(text, explain=options.explain, related=options.related)
         if wants_json(options):
             print_json([{"phrase": line.text, **answer.to_dict()} for line, answer in answers])
         else:
             for line, answer in answers:
                 print_lines([f"— {line.text}", *render_result(answer), ""])
         return 0
-    answer = suggester.suggest(text)
+    answer = suggester.suggest(text, explain=options.explain, related=options.related)
     if wants_json(options):
         print_json(answer.to_dict())
     else:
