@@ -10,6 +10,7 @@ mode C does, and a code ranks by its best phrase.
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
@@ -68,7 +69,7 @@ class ModeC:
         ]
 
 
-class _Peer:
+class _Peer(ABC):
     """The part that all peers share: from ranked rows to ranked codes."""
 
     def __init__(self, phrases: pl.DataFrame) -> None:
@@ -78,9 +79,9 @@ class _Peer:
             for complements in phrases["complements"].to_list()
         ]
 
+    @abstractmethod
     def rows(self, text: str) -> Iterable[int]:
         """Return the rows most like a normalised text, best first."""
-        raise NotImplementedError
 
     def __call__(self, entry: HeldOut) -> list[Offer]:
         """Return the codes of the rows in order, each by its best one."""

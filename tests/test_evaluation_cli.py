@@ -28,7 +28,7 @@ def test_both_modes_side_by_side_and_again_the_same(semantic_config: Config, tmp
     first, again = evaluate(storage, *options), evaluate(storage, *options)
     assert (first.returncode, again.returncode) == (0, 0), first.stderr.decode()
     one, two = json.loads(first.stdout), json.loads(again.stdout)
-    assert b"epoch 10 of 10" in first.stderr
+    assert b"held-out encoder: epoch" in first.stderr
     assert b"epoch" not in again.stderr
     assert b"mode A: 14 of 14 cases asked" in first.stderr
     assert [(b["kind"], b["mode"], b["figures"]) for b in one["blocks"]] == [

@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.build import open_published
+from alpha_id_runtime.cli import builder
 from alpha_id_runtime.cli.common import print_json, print_lines, resolved_config, wants_json
-from alpha_id_runtime.errors import UsageError
 from alpha_id_runtime.evaluation.report import fallen, terminal_table
 from alpha_id_runtime.evaluation.session import Plan, last_report, run_plan, shipped_gold, write_report
 from alpha_id_runtime.layout import StorageLayout
@@ -81,18 +81,13 @@ def _trainer(build: Build, config: Config) -> Callable[[Sequence[Case]], Semanti
     Raises:
         UsageError: the packages it needs are not installed.
     """
-    try:
-        import scipy  # noqa: F401, PLC0415 -- the training needs it, much later
-
-        from alpha_id_assets.evaluating import holdout_semantic  # noqa: PLC0415 -- not on a query machine
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "Held-out cases in mode A need an encoder trained without them, hence the extra [assets] "
-            f"({error.name} is missing): pip install 'alpha-id[assets]', or evaluate with --mode c."
-        ) from error
+    evaluating = builder.load(
+        "evaluating", "An encoder trained without the held-out cases (--mode c does without)"
+    )
 
     def train(cases: Sequence[Case]) -> Semantic:
-        return holdout_semantic(build, cases, config, progress=_say)
+        trained: Semantic = evaluating.holdout_semantic(build, cases, config, progress=_say)
+        return trained
 
     return train
 

@@ -1,4 +1,4 @@
-"""``alpha-id index build``: the one place where the runtime calls the builder, and only when asked to."""
+"""``alpha-id index build``: from files to a published build, with the estimate before what costs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
+from alpha_id_runtime.cli import builder
 from alpha_id_runtime.cli.common import resolved_config
-from alpha_id_runtime.errors import UsageError
 from alpha_id_runtime.layout import StorageLayout
 
 if TYPE_CHECKING:
@@ -25,13 +25,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: the builder's own dependencies are not installed.
     """
-    try:
-        # Heavy, and not installed on a machine that only answers.
-        from alpha_id_assets import building, full_build  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"Building needs the extra [assets] ({error.name} is missing): pip install 'alpha-id[assets]'"
-        ) from error
+    full_build = builder.load("full_build", "Building")
     config = resolved_config(options).config
     storage = StorageLayout(config.storage)
     told = full_build.Told(_step, _estimate, _progress)
@@ -42,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         confirmation = full_build.Confirmation(options.limit_euros, options.limit_tokens)
         full_build.build_full(storage, config, told, confirmation if options.confirm else None)
     else:
-        building.build_lexical(storage, config, _step)
+        full_build.build_lexical(storage, config, _step)
     return 0
 
 

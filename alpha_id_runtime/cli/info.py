@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from alpha_id_runtime import __version__
 from alpha_id_runtime.build import open_build
+from alpha_id_runtime.cli import builder
 from alpha_id_runtime.cli.common import print_json, print_lines, resolved_config, wants_json
 from alpha_id_runtime.errors import AlphaIdError
 from alpha_id_runtime.layout import StorageLayout
@@ -61,12 +61,10 @@ def collect(config: Config) -> dict[str, Any]:
 
 def _sources(config: Config) -> tuple[list[dict[str, Any]], str | None]:
     """Return (the source files found, why there are none); nothing where the builder is not installed."""
-    if find_spec("lxml") is None or find_spec("polars") is None:
+    if not builder.is_installed():
         return [], None
-    from alpha_id_assets.sources.releases import find_editions  # noqa: PLC0415 -- heavy, builder only
-
     try:
-        files = find_editions(config.data)
+        files = builder.load("sources.releases", "Looking for source files").find_editions(config.data)
     except AlphaIdError as error:
         return [], str(error)
     return [{"kind": each.kind, "edition": each.year, "name": each.name} for each in files], None
