@@ -17,7 +17,7 @@ run: $(VENV)/.assets
 	@echo "Mode A answered with the built-in encoder, offline. A hub instead: see \"Modes and privacy\" in README.md"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -68,7 +68,12 @@ class SourceError(AlphaIdError):
 
 
 class ProviderError(AlphaIdError):
-    """An embedding or rerank provider failed; the query side answers degraded, a build stops."""
+    """An embedding or rerank provider failed; the query side answers degraded, a build stops.
+
+    To a build it means that artefacts could not be made, hence its exit code.
+    """
+
+    exit_code = 3
 
 
 def list_problems(problems: list[str]) -> str:
