@@ -113,6 +113,7 @@ def test_a_configured_floor_outside_of_scores_is_refused(value: str) -> None:
 # --- codes the edition cannot give
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("line", ["U13.0", "U13.0!", "(ICD-10: U13.0)", "u13.0 G"])
 def test_a_placeholder_written_in_a_line_is_skipped_with_the_reason(full: Suggester, line: str) -> None:
     """A code that is not assigned has no meaning to suggest."""
@@ -122,6 +123,7 @@ def test_a_placeholder_written_in_a_line_is_skipped_with_the_reason(full: Sugges
     assert "not assigned" in result.diagnostics.skipped[0].reason
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("line", ["X99.99", "K35.7", "I84.9", "ICD: E11.99 G"])
 def test_a_code_the_edition_lacks_is_skipped_with_the_reason(full: Suggester, line: str) -> None:
     """Nothing is guessed from letters and digits; the edition is named."""
@@ -131,6 +133,7 @@ def test_a_code_the_edition_lacks_is_skipped_with_the_reason(full: Suggester, li
     assert "2025" in result.diagnostics.skipped[0].reason
 
 
+@pytest.mark.full
 def test_text_beside_such_a_code_is_matched_all_the_same(full: Suggester) -> None:
     """As is what looks like a code and is a word of the corpus."""
     assert full.suggest("X99.99 Arterielle Hypertonie").suggestions[0].icd_code == "I10.90"
