@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BLOCKS = 2
 _TINY = np.float32(1e-8)
+_FAMILY_SHARE = np.float32(0.5)
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Model:
-    """Weights of the features and prototypes of the codes."""
+    """Weights of the features and prototypes of the codes.
+
+    A prototype is a part of its own plus half of one shared by its family (the three-character category), so
+    that codes with few phrases lean on their siblings. ``family``: the family of each code, ascending from 0.
+    """
 
     weights: Table
     prototypes: Table
-    temperature: float
+    families: Table
+    family: IntArray
+    code_temperature: float
+    phrase_temperature: float
+
+    def code_vectors(self) -> FloatArray:
+        """Return all prototypes with their families' part, (codes, dimension), not at unit length."""
+        vectors: FloatArray = self.prototypes.matrix + _FAMILY_SHARE * self.families.matrix[self.family]
+        return vectors
 
     def step(self, batch: Batch, rate: float, pool: Executor) -> float:
         """Take one step down the loss of ``batch``; return the loss against the codes."""
@@ -80,10 +93,12 @@ class Model:
         raw: FloatArray = np.concatenate(list(pool.map(lambda part: part @ before, _blocks(rows))))
         lengths = _lengths(raw)
         units = raw / lengths
+        family = self.family[batch.against]
         own = self.prototypes.matrix[batch.against]
-        own_lengths = _lengths(own)
-        own_units = own / own_lengths
-        loss, towards, own_gradient = self._against_codes(batch, units, own_units)
+        codes: FloatArray = own + _FAMILY_SHARE * self.families.matrix[family]
+        code_lengths = _lengths(codes)
+        code_units: FloatArray = codes / code_lengths
+        loss, towards, code_gradient = self._against_codes(batch, units, code_units)
         towards += self._against_phrases(batch, units)
         gradient = _through_length(towards, units, lengths)
         columns = rows.T.tocsr()
@@ -92,20 +107,25 @@ class Model:
             self.weights.descend(touched[part], before[part], columns[part] @ gradient, rate)
 
         list(pool.map(update, _cuts(len(touched))))
-        own_gradient = _through_length(own_gradient, own_units, own_lengths)
-        self.prototypes.descend(batch.against, own, own_gradient, rate)
+        code_gradient = _through_length(code_gradient, code_units, code_lengths)
+        self.prototypes.descend(batch.against, own, code_gradient, rate)
+        # Codes are sorted, so the members of a family stand together.
+        starts = np.flatnonzero(np.diff(family, prepend=-1))
+        families = family[starts]
+        shared: FloatArray = np.add.reduceat(code_gradient, starts) * _FAMILY_SHARE
+        self.families.descend(families, self.families.matrix[families], shared, rate)
         return loss
 
     def _against_codes(
-        self, batch: Batch, units: FloatArray, own_units: FloatArray
+        self, batch: Batch, units: FloatArray, code_units: FloatArray
     ) -> tuple[float, FloatArray, FloatArray]:
         """Cross-entropy of each row against the prototypes: loss, gradient of rows, of prototypes."""
         n = len(units)
-        share = np.float32(1 / (self.temperature * n))
+        share = np.float32(1 / (self.code_temperature * n))
         everyone = np.arange(n)
         right = np.searchsorted(batch.against, batch.owner)
         # Cosines are bounded: at these temperatures exp stays far from overflow.
-        scores: FloatArray = (units @ own_units.T) / np.float32(self.temperature)
+        scores: FloatArray = (units @ code_units.T) / np.float32(self.code_temperature)
         scores += batch.shift
         said = scores[everyone, right]
         np.exp(scores, out=scores)
@@ -113,15 +133,15 @@ class Model:
         loss = float((np.log(sums) - said).mean())
         scores *= (share / sums)[:, None]
         scores[everyone, right] -= share
-        return loss, scores @ own_units, scores.T @ units
+        return loss, scores @ code_units, scores.T @ units
 
     def _against_phrases(self, batch: Batch, units: FloatArray) -> FloatArray:
         """Cross-entropy of each row's partner against the other rows; more of the same code are masked."""
         n = len(units)
-        share = np.float32(1 / (self.temperature * n))
+        share = np.float32(1 / (self.phrase_temperature * n))
         everyone = np.arange(n)
         partner = (everyone + n // 2) % n
-        scores: FloatArray = (units @ units.T) / np.float32(self.temperature)
+        scores: FloatArray = (units @ units.T) / np.float32(self.phrase_temperature)
         same = batch.owner[:, None] == batch.owner[None, :]
         same[everyone, partner] = False
         scores[same] = -np.inf

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from alpha_id_runtime.encoder import IntArray
 
+_CATEGORY = 3
+"""Characters of a code that name its category."""
+
 __all__ = ["TrainingSettings", "train"]
 
 
@@ -56,6 +59,7 @@ def train(
         )
     normalised = [normalise(text) for text in texts]
     names, owner = np.unique(np.asarray(codes, dtype=np.str_), return_inverse=True)
+    family = np.unique([name[:_CATEGORY] for name in names], return_inverse=True)[1]
     vocabulary, scale = build_vocabulary(
         normalised, min_count=settings.min_count, word_weight=settings.word_weight
     )
@@ -65,7 +69,10 @@ def train(
     model = Model(
         Table.random(len(vocabulary), settings.dimension, rng),
         Table.random(len(names), settings.dimension, rng),
-        settings.temperature,
+        Table.random(int(family[-1]) + 1, settings.dimension, rng),
+        family,
+        settings.code_temperature,
+        settings.phrase_temperature,
     )
     steps = -(-groups.pairs // (settings.batch // 2)) * settings.epochs
     taken = 0
@@ -95,7 +102,7 @@ def train(
         # The weight of a feature is folded in: whoever applies the encoder needs its occurrences alone.
         weights=(model.weights.matrix * scale[:, None]).astype(np.float16),
         codes=tuple(names.tolist()),
-        prototypes=unit_rows(model.prototypes.matrix),
+        prototypes=unit_rows(model.code_vectors()),
         fingerprint=training_fingerprint(texts, codes, settings),
     )
 
