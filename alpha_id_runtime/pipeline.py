@@ -27,10 +27,7 @@ from alpha_id_runtime.phrases import segments
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from alpha_id_runtime.assembly import CodeHit
-    from alpha_id_runtime.explain import Trace
     from alpha_id_runtime.mode_a import ModeA, Outcome
-    from alpha_id_runtime.model import Suggestion
     from alpha_id_runtime.ranked import RankedRows
     from alpha_id_runtime.semantic import Semantic
 
@@ -60,7 +57,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """A request with its lines and what is to be matched of them."""
 
     request: Request
@@ -71,7 +68,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class _Ranking:
+class Ranking:
     """What the steps made of each task, in the order of the tasks that have texts to match.
 
     ``lexical``: mode C's ranking of each text; ``merged``: one ranking a line; ``final``: the same with what
@@ -85,6 +82,7 @@ class _Ranking:
     final: Sequence[RankedRows]
 
     def of(self, task: Task) -> RankedRows | None:
+        """Return the final ranking of a task, None where none of its text was matched."""
         place = self.place_of.get(id(task))
         return None if place is None else self.final[place]
 
@@ -160,7 +158,7 @@ class Suggester:
             if outcome
             else [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)]
         )
-        ranking = _Ranking(
+        ranking = Ranking(
             {id(task): place for place, task in enumerate(tasks)},
             lexical,
             outcome,
@@ -174,7 +172,7 @@ class Suggester:
         ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow)
         return apply_sites(self.build, task.reading.sites, ranked, task.allow)
 
-    def _prepare(self, request: Request) -> _Prepared:
+    def _prepare(self, request: Request) -> Prepared:
         wanted = request.filter or self.config.filter
         top = request.top or self.config.top
         passing = self._filters.get(wanted)
@@ -193,7 +191,7 @@ class Suggester:
             for line in lines
             if has_text(line.text)
         ]
-        return _Prepared(request, passing, top, lines, tasks)
+        return Prepared(request, passing, top, lines, tasks)
 
     def _refine(self, tasks: list[Task], lexical: list[list[RankedRows]]) -> Outcome | None:
         """Return mode A's ranking of the same tasks, None in mode C."""
@@ -207,8 +205,8 @@ class Suggester:
 
     def _answer(
         self,
-        prepared: _Prepared,
-        ranking: _Ranking,
+        prepared: Prepared,
+        ranking: Ranking,
         timings: dict[str, float],
         started: float,
     ) -> SuggestResult:
@@ -228,7 +226,10 @@ class Suggester:
         rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
         entries = dict(zip(rows, self.build.phrases.entries(rows), strict=True))
         suggestions, unrepresented = assemble(phrases, prepared.top, self.build.codes, entries)
-        suggestions = self._on_demand(prepared, ranking, phrases, suggestions)
+        if prepared.request.explain or prepared.request.related > 0:
+            from alpha_id_runtime.on_demand import with_demanded  # noqa: PLC0415 -- only when asked for
+
+            suggestions = with_demanded(self.build, self.config, prepared, ranking, phrases, suggestions)
         manifest = self.build.manifest
         return SuggestResult(
             suggestions,
@@ -251,46 +252,6 @@ class Suggester:
                 notice=NOTICE,
             ),
         )
-
-    def _on_demand(
-        self,
-        prepared: _Prepared,
-        ranking: _Ranking,
-        phrases: Sequence[PhraseHits],
-        suggestions: tuple[Suggestion, ...],
-    ) -> tuple[Suggestion, ...]:
-        """Return the same list with explanations and what is related, where they are asked for."""
-        request = prepared.request
-        if request.explain:
-            from alpha_id_runtime.explain import with_explanations  # noqa: PLC0415 -- only when asked for
-
-            hits = {phrase.segment.index: phrase.hits for phrase in phrases}
-            suggestions = with_explanations(
-                suggestions,
-                {
-                    task.segment.index: self._trace(task, hits[task.segment.index], ranking)
-                    for task in prepared.tasks
-                    if task.segment.index in hits
-                },
-            )
-        if request.related > 0:
-            from alpha_id_runtime.related import with_related  # noqa: PLC0415 -- as above
-
-            suggestions = with_related(
-                self.build, suggestions, prepared.passing, request.related, excluded=request.excluded_rows
-            )
-        return suggestions
-
-    def _trace(self, task: Task, hits: tuple[CodeHit, ...], ranking: _Ranking) -> Trace:
-        """Return what became of one line, in the mode that answered."""
-        from alpha_id_runtime.explain import Trace  # noqa: PLC0415 -- as above
-        from alpha_id_runtime.score_parts import LexicalParts, Parts, SemanticParts  # noqa: PLC0415
-
-        place, outcome = ranking.place_of.get(id(task)), ranking.outcome
-        parts: Parts = LexicalParts(self.build, task, self.config.lexical)
-        if place is not None and outcome is not None and outcome.fusion is not None and outcome.near:
-            parts = SemanticParts(task, outcome.fusion, ranking.lexical[place], outcome.near[place])
-        return Trace(self.build, task, hits, None if place is None else ranking.merged[place], parts)
 
     def _floor(self, outcome: Outcome | None) -> Floor:
         """Return the floor as configured, else that of the mode that answered."""
