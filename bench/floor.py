@@ -40,6 +40,11 @@ MOST_LOST = 0.003
 _STEP = 0.01
 _BATCH = 64
 _KINDS: tuple[CaseKind, ...] = ("held_out", "noise", "paraphrase")
+# Two minutes in mode C; mode A is slower and must leave its encoder enough to learn from.
+_SIZES: dict[str, dict[CaseKind, int]] = {
+    "c": {"held_out": 8000, "noise": 8000, "paraphrase": 4000},
+    "a": {"held_out": 4000, "noise": 4000, "paraphrase": 2000},
+}
 
 
 @dataclass(frozen=True)
@@ -119,9 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--storage", type=Path, required=True, metavar="DIR", help="holds a published build")
     parser.add_argument("--mode", choices=["c", "a"], default="c")
     parser.add_argument("--reranker", choices=["fusion", "learned"], help="mode A's (default: as configured)")
-    parser.add_argument("--held-out", type=int, default=3000, metavar="N")
-    parser.add_argument("--noise", type=int, default=2000, metavar="N")
-    parser.add_argument("--paraphrase", type=int, default=2000, metavar="N")
+    for kind in _KINDS:
+        default = " and ".join(f"{sizes[kind]:,} in mode {mode}" for mode, sizes in _SIZES.items())
+        parser.add_argument(
+            f"--{kind.replace('_', '-')}", type=int, metavar="N", help=f"cases (default {default})"
+        )
     parser.add_argument("--seed", type=int, default=SEED, metavar="S")
     parser.add_argument("--verbose", action="store_true", help="name the lines that still give suggestions")
     options = parser.parse_args(arguments)
@@ -129,11 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = replace(resolve().with_flags(flags).config, min_score=0.0, filter=UNFILTERED)
         build = open_published(StorageLayout(config.storage))
-        counts: dict[CaseKind, int] = {
-            "held_out": options.held_out,
-            "noise": options.noise,
-            "paraphrase": options.paraphrase,
-        }
+        given = {kind: getattr(options, kind) for kind in _KINDS}
+        counts = {k: n if n is not None else _SIZES[options.mode][k] for k, n in given.items()}
         corpus = corpus_of(build)
         cases = [
             case
