@@ -117,7 +117,7 @@ class Config:
     storage: Path = field(default_factory=lambda: _checkout() / "storage")
     mode: Mode = "a"
     provider: Literal["builtin", "hub"] = "builtin"
-    reranker: Literal["fusion", "learned", "hub"] = "fusion"
+    reranker: Literal["fusion", "learned", "hub"] = "learned"
     top: int = 10
     min_score: float | None = None
     reading: ReadingConfig = field(default_factory=ReadingConfig)

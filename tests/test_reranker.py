@@ -1,0 +1,113 @@
+"""The learned reranker: its features, its trees, and that both only reorder what retrieval found."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from alpha_id_assets.reranking.examples import Examples
+from alpha_id_assets.reranking.training import BoostingSettings, train_trees
+from alpha_id_runtime.boosting import MODEL, BoostedTrees
+from alpha_id_runtime.errors import ConfigError
+from alpha_id_runtime.features import NAMES, CodeFacts, Pool, code_features
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = BoostingSettings(trees=30, leaves=6, min_leaf=5)
+
+
+def _examples(count: int = 600) -> Examples:
+    rng = np.random.default_rng(3)
+    # Three decimals, so that no two values lie nearer than the digits of a threshold in the file.
+    features = rng.normal(size=(count, len(NAMES))).round(3).astype(np.float32)
+    right = features[:, 0] + 0.5 * features[:, 1] > rng.normal(size=count) * 0.3
+    return Examples(features, right, np.arange(count))
+
+
+def _pool(
+    codes: list[int], dense: list[float], lexical: list[float] | None = None
+) -> tuple[Pool, np.ndarray]:
+    n = len(codes)
+    pool = Pool(
+        codes=np.array(codes),
+        categories=np.array(codes) // 10,
+        dense=np.array(dense),
+        prototype=np.full(n, 0.5),
+        dice=np.full(n, 0.4),
+        lexical=np.array(lexical or [0.0] * n),
+        is_title=np.zeros(n, dtype=np.bool_),
+        weights=np.full(n, 10.0),
+        lengths=np.full(n, 9.0),
+        query_weight=10.0,
+        query_length=9,
+    )
+    return pool, pool.dense + pool.prototype
+
+
+def _facts(codes: int) -> CodeFacts:
+    return CodeFacts(np.full(codes, 3.0), np.zeros(codes), np.zeros(codes))
+
+
+def test_the_trees_give_what_their_trainer_gives(tmp_path: Path) -> None:
+    """Applied by numpy alone, every probability is scikit-learn's own, to the digits the file keeps."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 -- the reference
+
+    examples = _examples()
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(train_trees(examples, SMALL, {})))
+    reference = HistGradientBoostingClassifier(
+        max_iter=SMALL.trees,
+        learning_rate=SMALL.rate,
+        max_leaf_nodes=SMALL.leaves,
+        min_samples_leaf=SMALL.min_leaf,
+        l2_regularization=SMALL.l2,
+        early_stopping=False,
+        random_state=SMALL.seed,
+    ).fit(examples.features, examples.right)
+    expected = reference.predict_proba(examples.features)[:, 1]
+    assert np.allclose(BoostedTrees.load(file).probability(examples.features), expected, atol=1e-3)
+
+
+def test_one_seed_gives_one_model() -> None:
+    """Training twice on the same examples writes the same file."""
+    assert train_trees(_examples(), SMALL, {}) == train_trees(_examples(), SMALL, {})
+
+
+def test_a_model_for_other_features_is_refused(tmp_path: Path) -> None:
+    """A file of another version, or no model at all, ends in one clear error that names the cure."""
+    model = json.loads(MODEL.read_text())
+    for broken in ({**model, "version": -1}, {**model, "features": ["dense"]}, {"version": 1}):
+        file = tmp_path / "model.json"
+        file.write_text(json.dumps(broken))
+        with pytest.raises(ConfigError, match=r"reranking|Install"):
+            BoostedTrees.load(file)
+
+
+def test_the_shipped_model_prefers_the_nearer_of_two_codes() -> None:
+    """All else being equal, the code whose phrase and prototype are nearer is the likelier one."""
+    pool, total = _pool([11, 25], [0.9, 0.5])
+    _, features = code_features(pool, total, _facts(30), most=10)
+    near, far = BoostedTrees.load().probability(features)
+    assert 0 <= far < near <= 1
+
+
+def test_each_code_is_judged_once_by_its_best_row() -> None:
+    """A code of three rows is one candidate; the row with the largest sum speaks for it."""
+    pool, total = _pool([7, 7, 7, 12], [0.2, 0.8, 0.5, 0.6])
+    speakers, features = code_features(pool, total, _facts(20), most=10)
+    assert speakers.tolist() == [1, 3]
+    dense = features[:, NAMES.index("dense")]
+    assert np.allclose(dense, [0.8, 0.6])
+    assert np.allclose(features[0, NAMES.index("dense_second")], 0.5)
+    assert np.allclose(features[0, NAMES.index("dense_mean3")], 0.5)
+
+
+def test_only_the_best_codes_are_judged() -> None:
+    """``most`` bounds the work, best sums first; equal sums go by the number of the code."""
+    pool, total = _pool([30, 20, 10], [0.5, 0.5, 0.4])
+    speakers, _ = code_features(pool, total, _facts(40), most=2)
+    assert pool.codes[speakers].tolist() == [20, 30]
