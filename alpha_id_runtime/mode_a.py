@@ -90,7 +90,7 @@ class ModeA:
             try:
                 ranked = self._reranked(tasks, ranked, deadline)
             except Exception as error:  # noqa: BLE001 -- as above: the fused ranking is there
-                problem = f"Answered with the fusion reranker instead of the hub's: {_in_words(error)}"
+                problem = f"Answered with the local reranker instead of the hub's: {_in_words(error)}"
         return Outcome(
             ranked,
             semantic=True,
@@ -108,7 +108,7 @@ class ModeA:
             hub = self._open_hub() if self.config.provider == "hub" else None
             self.semantic = Semantic.open(self.build, hub)
         if self._fusion is None:
-            trees = BoostedTrees.load() if self.config.reranker == "learned" else None
+            trees = None if self.config.reranker == "fusion" else BoostedTrees.load()
             self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion, trees)
         asked = [(query.text, task.allow) for task in tasks for query in task.queries]
         if not asked:

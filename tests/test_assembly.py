@@ -166,7 +166,5 @@ def test_no_phrase_gives_an_empty_list() -> None:
 
 def test_a_code_far_down_anothers_candidates_is_not_said_to_come_from_there():
     """Only the phrase that speaks for a code is named as its source, not one that it merely resembles."""
-    suggestions, _ = _assemble(
-        _phrase(0, ("E11.9", 0.9)), _phrase(1, ("E13.9", 0.9), ("E11.9", 0.3)), top=10
-    )
+    suggestions, _ = _assemble(_phrase(0, ("E11.9", 0.9)), _phrase(1, ("E13.9", 0.9), ("E11.9", 0.3)), top=10)
     assert {each.icd_code: each.source_segments for each in suggestions} == {"E11.9": (0,), "E13.9": (1,)}

@@ -61,7 +61,7 @@ def test_each_gives_one_answer_a_non_empty_line(sample_storage: Path) -> None:
 def test_a_table_is_for_people(sample_storage: Path) -> None:
     """Code, title, source, tags, and what the product is not; the line without code is named."""
     done = alpha_id("suggest", "--table", "--storage", sample_storage, stdin=b"Asiatische Cholera\n???\n")
-    text = done.stdout.decode()
+    text = " ".join(done.stdout.decode().split())
 
     assert done.returncode == 0
     for part in ("A00.0", "“Asiatische Cholera” (I9900044, ORPHA 173)", "billable", "not a medical device"):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 KILLS = 20
 BY_TIME = 5
+LATENCY = 0.1
 LOST = BATCH * IN_FLIGHT
 
 
@@ -65,12 +66,15 @@ class Runner:
         return int(self.worker.stdout.readline())
 
     def kill_by_time(self, seconds: float) -> int:
-        """Kill a run some time after its start, wherever it is."""
+        """Kill a run some time after its start, wherever it is; the hub is slow, so that it is not done."""
+        latency = threading.Event()
+        self.hub.on_request = lambda _: latency.wait(LATENCY)
         run = self.start()
         timer = threading.Timer(seconds, os.kill, (run, signal.SIGKILL))
         timer.start()
         status = self.end()
         timer.cancel()
+        self.hub.on_request = None
         return status
 
     def kill_by_request(self, after: int, moment: str, delay: float) -> int:

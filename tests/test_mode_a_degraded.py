@@ -216,7 +216,7 @@ def test_a_failing_reranker_leaves_the_order_of_the_fusion(
 
     assert (result.diagnostics.mode, result.diagnostics.degraded) == ("a", True)
     check_reason(result.diagnostics.degraded_reason, failure.words)
-    assert "fusion reranker instead" in str(result.diagnostics.degraded_reason)
+    assert "local reranker instead" in str(result.diagnostics.degraded_reason)
     assert suggestions_of(result) == suggestions_of(fused)
 
 
