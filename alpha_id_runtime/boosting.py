@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,15 +65,27 @@ class BoostedTrees:
                 'Install alpha-id anew, or set reranker = "fusion".'
             ) from error
 
+    @cached_property
+    def _flat(self) -> tuple[npt.NDArray[Any], ...]:
+        """Feature, threshold, (left, right) and value of all nodes in one row; a leaf is its own child."""
+        own = np.arange(self.feature.size).reshape(self.feature.shape)
+        roots = np.arange(len(self.feature))[:, None] * self.feature.shape[1]
+        is_leaf = self.feature < 0
+        children = np.stack(
+            [np.where(is_leaf, own, self.left + roots), np.where(is_leaf, own, self.right + roots)], axis=-1
+        )
+        feature = np.where(is_leaf, 0, self.feature).astype(np.int64)
+        return feature.reshape(-1), self.threshold.reshape(-1), children.reshape(-1), self.value.reshape(-1)
+
     def probability(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return the probability of each row of ``features`` (n, features), shape (n,)."""
-        trees = np.arange(len(self.feature))[:, None]
-        node = np.zeros((len(self.feature), len(features)), dtype=np.int32)
-        rows = np.arange(len(features))[None, :]
+        feature, threshold, children, value = self._flat
+        values = np.ascontiguousarray(features).reshape(-1)
+        rows = np.arange(len(features)) * features.shape[1]
+        roots = np.arange(len(self.feature)) * self.feature.shape[1]
+        node = np.broadcast_to(roots[:, None], (len(roots), len(rows)))
         for _ in range(self.depth):
-            feature = self.feature[trees, node]
-            goes_left = features[rows, feature] <= self.threshold[trees, node]
-            child = np.where(goes_left, self.left[trees, node], self.right[trees, node])
-            node = np.where(feature < 0, node, child)
-        raw = self.baseline + self.value[trees, node].sum(axis=0, dtype=np.float64)
+            goes_right = values.take(feature.take(node) + rows) > threshold.take(node)
+            node = children.take(2 * node + goes_right)
+        raw = self.baseline + value.take(node).sum(axis=0, dtype=np.float64)
         return np.asarray(1 / (1 + np.exp(-raw)), dtype=np.float64)
