@@ -50,7 +50,7 @@ class LexicalConfig:
     word_weight: float = 0.3
     similarity_weight: float = 0.5
     agreement_weight: float = 0.5
-    min_score: float = 0.46
+    min_score: float = 0.45
 
 
 @dataclass(frozen=True)

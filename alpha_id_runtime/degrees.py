@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from alpha_id_runtime.hierarchy import says_unspecified
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.model import Complement
 from alpha_id_runtime.ranked import RankedRows
@@ -30,6 +31,7 @@ _OTHER = 0.9
 _STEP = 0.999
 # Sites are decided among the best categories only; those below would but lengthen the list.
 _SITED_GROUPS = 5
+_INJURIES, _REGION = "ST", "Körperregion"
 _CATEGORY, _STEM, _SITED = 3, 5, 6  # "M13", "M13.1", "M13.16"
 
 
@@ -54,6 +56,8 @@ def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: 
     The sibling at the site takes the group's best score, the others step back; what says no site is left
     alone where no sibling is at the site said.
     """
+    if sites:
+        ranked = _unplaced_behind(build, ranked)
     for site in sites:
         codes = _codes(build, ranked)
         order = np.argsort(-ranked.scores, kind="stable")
@@ -68,6 +72,19 @@ def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: 
                 )
                 ranked = _lead(build, ranked, at_site, concerned, concerned, allow)
     return ranked
+
+
+def _unplaced_behind(build: Build, ranked: RankedRows) -> RankedRows:
+    """Return the ranking with injuries "of an unspecified body region" stepping back: a region was said."""
+    unplaced = np.array(
+        [
+            code[0] in _INJURIES and says_unspecified(title := build.codes.title(code)) and _REGION in title
+            for code in _codes(build, ranked)
+        ],
+        dtype=np.bool_,
+    )
+    unplaced &= ranked.scores < TWIN_SCORE
+    return RankedRows(ranked.rows, np.where(unplaced, ranked.scores * _OTHER, ranked.scores), ranked.queries)
 
 
 def complements_of(build: Build, degrees: Iterable[Degree], code: str) -> tuple[Complement, ...]:

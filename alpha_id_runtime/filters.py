@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from alpha_id_runtime.errors import UsageError
+from alpha_id_runtime.model import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from alpha_id_runtime.codes import CodeTable
-    from alpha_id_runtime.model import Filter, Tags
+    from alpha_id_runtime.model import Tags
 
 Conflict = Literal["sex", "age"]
 _ROMAN_CHAPTERS = (
@@ -40,7 +41,7 @@ class Verdict:
     conflict: tuple[Conflict, ...] = ()
 
 
-_REJECTED = Verdict(passes=False)
+_REJECTED, _PASSED = Verdict(passes=False), Verdict(passes=True)
 
 
 class CodeFilter:
@@ -58,6 +59,7 @@ class CodeFilter:
         self._prefix = parse_prefix(wanted.prefix)
         self._groups = parse_groups(wanted.groups)
         self._age = None if wanted.age is None else parse_age(wanted.age)
+        self._is_open = wanted == Filter()
         self._verdicts: dict[str, Verdict] = {}
 
     @property
@@ -74,6 +76,8 @@ class CodeFilter:
 
     def _judge(self, code: str) -> Verdict:
         wanted = self.wanted
+        if self._is_open:  # the usual case, asked of every code that is suggested
+            return _PASSED if self._codes.has_content(code) and self._codes.is_terminal(code) else _REJECTED
         tags = self._codes.tags(code, valid=True)
         if not (tags.content and tags.terminal and self._passes_place(code, tags)):
             return _REJECTED

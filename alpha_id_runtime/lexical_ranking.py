@@ -98,6 +98,7 @@ def _raise_to(
     """Give the rows ``same`` this score, those that no pool held included."""
     if not len(same):
         return rows, scores
-    scores = np.where(np.isin(rows, same), score, scores)
-    new = same[~np.isin(same, rows)]
+    is_same = rows[:, None] == same
+    scores = np.where(is_same.any(axis=1), score, scores)
+    new = same[~is_same.any(axis=0)]
     return np.concatenate([rows, new]), np.concatenate([scores, np.full(len(new), score)])

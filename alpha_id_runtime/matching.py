@@ -40,6 +40,8 @@ _PLACE_STEP = 1e-6
 WRITTEN = -1
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
+# Variants that are no other wording of the core.
+_OTHER_MEANING = ("abbreviation", "part")
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
 UNKNOWN_CODE = "The code in the line is none of ICD-10-GM {edition}."
 EXCLUDED = "The diagnosis is said to be excluded: not billable."
@@ -116,17 +118,11 @@ def make_task(
     written, rest = written_codes(line, is_category)
     core = rest if not settings.enabled or set(reading.codes_given) - set(written) else reading.core
     no_match = _why_no_match(reading, written, passing) or _why_no_code(build, reading, written, rest)
-    queries = () if no_match or not has_text(rest) else _queries(core, reading, settings.variants)
-    return Task(
-        segment,
-        reading,
-        queries,
-        written,
-        passing,
-        None if passing.wanted == Filter() and not excluded else Allow(build, passing, excluded),
-        top,
-        no_match,
-    )
+    allow = None if passing.wanted == Filter() and not excluded else Allow(build, passing, excluded)
+    queries: tuple[Query, ...] = ()
+    if not no_match and has_text(rest):
+        queries = _still_open(build, _queries(core, reading, settings.variants), allow)
+    return Task(segment, reading, queries, written, passing, allow, top, no_match)
 
 
 def _why_no_match(reading: Reading, written: tuple[str, ...], passing: CodeFilter) -> str | None:
@@ -164,6 +160,19 @@ def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
         )
     queries.pop("", None)
     return tuple(queries.values())
+
+
+def _still_open(build: Build, queries: tuple[Query, ...], allow: Allow | None) -> tuple[Query, ...]:
+    """Return the queries that may add something: where the core is an entry, other words for it do not.
+
+    Readings of an abbreviation and parts of a line may mean something else, and what counts for more than
+    the core (both sides said, a history) may lead it.
+    """
+    core, *variants = queries or (None,)
+    if core is None or not variants or not len(build.lexical.twins(normalise(core.text), allow)):
+        return queries
+    least = core.weight * TWIN_SCORE
+    return (core, *(each for each in variants if each.how in _OTHER_MEANING or each.weight > least))
 
 
 def has_text(text: str) -> bool:

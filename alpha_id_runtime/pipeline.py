@@ -20,13 +20,14 @@ from alpha_id_runtime.hints import hints_of
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
 from alpha_id_runtime.matching import MAX_LINE, Floor, Task, code_hits, has_text, make_task, merge_queries
-from alpha_id_runtime.model import Diagnostics, Filter, Segment, Skipped, SuggestResult
+from alpha_id_runtime.model import Diagnostics, Entry, Filter, Segment, Skipped, SuggestResult
 from alpha_id_runtime.notice import NOTICE, SYSTEM
 from alpha_id_runtime.phrases import segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from alpha_id_runtime.corpus import PhraseTable
     from alpha_id_runtime.mode_a import ModeA, Outcome
     from alpha_id_runtime.ranked import RankedRows
     from alpha_id_runtime.semantic import Semantic
@@ -223,9 +224,9 @@ class Suggester:
                 reason = _too_unlike(task, floor) if hits else _why_no_hit(task)
                 skipped.append(Skipped(task.segment.index, reason))
         skipped.sort(key=lambda each: each.segment)
-        rows = sorted({hit.row for phrase in phrases for hit in phrase.hits})
-        entries = dict(zip(rows, self.build.phrases.entries(rows), strict=True))
-        suggestions, unrepresented = assemble(phrases, prepared.top, self.build.codes, entries)
+        suggestions, unrepresented = assemble(
+            phrases, prepared.top, self.build.codes, _Entries(self.build.phrases)
+        )
         if prepared.request.explain or prepared.request.related > 0:
             from alpha_id_runtime.on_demand import with_demanded  # noqa: PLC0415 -- only when asked for
 
@@ -274,6 +275,18 @@ class Suggester:
         if long:
             warnings.append(f"{long} line(s) of more than {MAX_LINE} characters: only the head was read.")
         return tuple(warnings)
+
+
+class _Entries(dict[int, Entry]):
+    """Entries by row, read when first looked up: of all that is found, few get a place in the list."""
+
+    def __init__(self, phrases: PhraseTable) -> None:
+        super().__init__()
+        self._phrases = phrases
+
+    def __missing__(self, row: int) -> Entry:
+        entry = self[row] = self._phrases.entries([row])[0]
+        return entry
 
 
 def _too_unlike(task: Task, floor: Floor) -> str:

@@ -99,3 +99,10 @@ def test_a_site_said_decides_the_last_digit(full, line, code):
 def test_a_site_not_said_is_not_invented(full):
     """Without a site no specific one leads."""
     assert leading(full, "Gelenkerguss") == ["M25.49"]
+
+
+def test_an_injury_of_a_region_said_comes_before_that_of_none(full):
+    """Where the line names the limb, "an einer nicht näher bezeichneten Körperregion" is not first."""
+    for line in ("Verbrennung 2. Grades am Fuß", "Schürfwunde Ellenbogen", "Erfrierung der Zehen"):
+        first = full.build.codes.title(leading(full, line)[0])
+        assert "Körperregion" not in first, line

@@ -44,7 +44,8 @@ class PhraseUnits:
         """
         try:
             vocabulary = json.loads((folder / UNIT_FILES[0]).read_bytes())
-            arrays = [np.load(folder / name, mmap_mode="r") for name in UNIT_FILES[1:]]
+            # Plain arrays over the same pages: indexing a memmap subclass costs several times as much.
+            arrays = [np.load(folder / name, mmap_mode="r").view(np.ndarray) for name in UNIT_FILES[1:]]
         except FileNotFoundError as error:
             raise ArtefactsMissingError(f"{error.filename} is missing. {BUILD_CURE}") from error
         except (ValueError, EOFError, SyntaxError, TokenError) as error:
