@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # A dictated diagnosis has some ten words; of a longer line the first words name it.
 MAX_TERMS = 160
-# Measured on 2,500 calibration phrases: R@1 .498 for .500, R@10 .865 for .863, at 0.6 of the time of an answer.
+# Measured on 2,500 calibration phrases: R@1 .498 for .500, R@10 .865 for .863, at 0.6 of the time.
 MIN_IDF = 3.0
 MIN_GRAMS = 6
 _DEEPEN = 4
