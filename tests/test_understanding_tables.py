@@ -10,7 +10,7 @@ from alpha_id_runtime.understanding.abbreviations import load_abbreviations
 from alpha_id_runtime.understanding.cues import check_cues
 from alpha_id_runtime.understanding.scales import load_scales
 from alpha_id_runtime.understanding.sites import check_sites
-from alpha_id_runtime.understanding.synonyms import load_synonyms
+from alpha_id_runtime.understanding.synonym_table import load_synonyms
 from alpha_id_runtime.understanding.tables import TABLES, read_table
 from tests.reference import SHARED, needs_shared
 
@@ -229,11 +229,79 @@ def test_mined_abbreviations_are_used_where_the_table_knows_none():
         ("Clavicula-Fraktur", "Klavikula-Fraktur"),
         ("Gallensteine", "Cholelithiasis"),
         ("jugendlicher Diabetes", "Diabetes mellitus Typ 1"),
+        ("Kniegelenksverschleiß", "Kniegelenksarthrose"),
+        ("pulmonal filialisiert", "Lungenmetastasen"),
+        ("hepatische Filiae", "Lebermetastasen"),
+        ("BSV C5/6", "zervikaler Bandscheibenvorfall/6"),
+        ("Wanderröte", "Erythema chronicum migrans"),
+        ("Frozen shoulder", "adhäsive Entzündung der Schultergelenkkapsel"),
     ],
 )
 def test_lay_words_and_spellings_are_also_tried_as_terms(line, meant):
     """Lay word, compound or spelling: the term of the field is among the texts to try."""
     assert meant in [v.text for v in understand(line).variants]
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("offene Beine", "Ulcus cruris"),
+        ("Wasser im Bein", "Beinödem"),
+        ("Wasser in Beinen", "Beinödem"),
+        ("reduzierte Hüften", None),
+        ("Herz, offen", None),
+    ],
+)
+def test_a_phrase_is_found_in_any_inflection_with_or_without_articles(line, meant):
+    """Endings and articles may differ from the table; another word may not."""
+    texts = [v.text for v in understand(line).variants if v.how == "synonym"]
+    assert (meant in texts) if meant else not texts
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("dement", "Demenz"),
+        ("schwer herzinsuffizient", "schwer Herzinsuffizienz"),
+        ("hypokaliämisch, dement", "Hypokaliämie, Demenz"),
+        ("Drogenabhängiger", "Abhängigkeit von Drogen"),
+        ("Migränikerin", "Migräne"),
+        ("adipöse Patientin", "Adipositas"),
+        ("Epilepsiepatient", "Epilepsie"),
+        ("Fieber", "Fieber, nicht näher bezeichnet"),
+        ("Husten, Fieber", "Husten, Fieber, nicht näher bezeichnet"),
+    ],
+)
+def test_a_word_alone_in_its_clause_stands_for_the_condition(line, meant):
+    """Adjectives, persons and bare nouns that a list uses as a diagnosis are read as the condition."""
+    assert meant in [v.text for v in understand(line).variants]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Psychose schizophren",
+        "ischämisch",
+        "depressive Reaktion",
+        "hämorrhagisches Fieber",
+        "Fieber bei Malaria",
+        "Lähmung (paraplegisch)",
+        "Grad 2: Fieber",
+        "drogenabhängige Mutter",
+        "bei Dementen",
+        "Risikopatient",
+    ],
+)
+def test_a_word_beside_others_is_no_condition_of_its_own(line):
+    """An attribute, a noun with others around it, a word in brackets or behind a preposition stays."""
+    assert not [v.text for v in understand(line).variants if v.how == "synonym"]
+
+
+def test_an_abbreviation_is_not_written_out_where_its_long_form_stands():
+    """The line that says "Multiresistenz 3MRGN" says already what "3MRGN" stands for."""
+    found = [v.text for v in understand("Escherichia coli mit Multiresistenz 3MRGN").variants]
+    assert not [text for text in found if text.count("Multiresistenz") > 1]
+    assert "Multiresistenz 3MRGN" in [v.text for v in understand("3MRGN").variants]
 
 
 @pytest.mark.parametrize("line", ["Schwangerschaftsabbruch", "Zahnstein", "Diabetes mellitus Typ 2"])

@@ -223,8 +223,9 @@ def _token_at(
     if len(parts) > 1 and "/" not in token:
         for index, part in enumerate(parts):
             longs = _look_up(part, mined)
-            if longs and len(part) != 1:
-                return _compound(_site(start, end, whole, longs), parts, index, glue=longs[0].glue)
+            site = _site(start, end, whole, longs) if longs and len(part) != 1 else None
+            if site:
+                return _compound(site, parts, index, glue=longs[0].glue)
     return None
 
 
@@ -277,8 +278,16 @@ def _known(token: str) -> tuple[Long, ...]:
     return ()
 
 
-def _site(start: int, end: int, whole: Folded, longs: tuple[Long, ...]) -> _Site:
+def _said_around(long: str, whole: Folded, start: int, end: int) -> bool:
+    """Return whether the line says ``long`` around its short form: "3MRGN" in "Multiresistenz 3MRGN"."""
+    at = long.find(whole.text[start:end])
+    return 0 <= at <= start and whole.text.startswith(long, start - at)
+
+
+def _site(start: int, end: int, whole: Folded, longs: tuple[Long, ...]) -> _Site | None:
     short = whole.text[start:end]
+    if _said_around(longs[0].text, whole, start, end):
+        return None
     if len(longs) == 1:
         return _Site(start, end, short, (longs[0].text,), settled=True)
     rest = fold(whole.text[:start] + " " + whole.text[end:])

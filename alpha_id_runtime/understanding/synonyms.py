@@ -1,50 +1,61 @@
 """Words that mean the same: Latin and German, lay words, practice jargon, spelling.
 
-Holds: ``tables/synonyms.tsv`` as look-ups and the rewritten texts of a line. Refuses: abbreviations, and
-taking apart a word that the table keeps whole ("Abbruch" is no Fraktur).
+Holds: ``tables/synonyms.tsv`` as look-ups and the rewritten texts of a line. A phrase of several words is
+found in any inflection and with or without articles ("Wasser in den Beinen", "Wasser im Bein"); an adjective
+or a person stands for the condition only where it stands alone in its clause ("dement", "Drogenabhängiger",
+"Rheumapatientin"; not "Psychose, schizophren reagierend"). Refuses: abbreviations, and taking apart a word
+that the table keeps whole ("Abbruch" is no Fraktur).
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.text import fold
-from alpha_id_runtime.understanding.tables import Folded, folded, read_table
+from alpha_id_runtime.understanding.synonym_table import (
+    ARTICLES,
+    WORD,
+    Meanings,
+    Synonyms,
+    condition_of,
+    load_synonyms,
+    meanings_of,
+    stem_in_phrase,
+)
+from alpha_id_runtime.understanding.tables import Folded, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    import re
+    from collections.abc import Iterator
 
-COLUMNS = ("said", "means", "kind", "way", "where")
 # A term of the field in place of a plain word leads; the other way round seldom helps.
 WORDS, OTHERS, REVERSED, SPELLING = 0.98, 0.85, 0.84, 0.6
 _MAX_TEXTS = 5
-_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_ENDINGS = ("", "s", "es", "n", "en", "e", "er")
 _INFLECTED = ("", "s", "es", "en", "e")
 _LEAST_COMPOUND = 7
 _LEAST_REST = 3
-_SHORTEST_STEM = 5
-
-
-Meanings = tuple[tuple[str, bool], ...]  # (text, True where the table says it in this direction)
-
-
-class Synonyms(NamedTuple):
-    """The table as look-ups, keys in lower case with umlauts in both spellings.
-
-    ``phrases`` by first word, the longest first.
-    """
-
-    phrases: dict[str, tuple[tuple[tuple[str, ...], Meanings], ...]]
-    kept: frozenset[str]
-    starts: dict[str, str]
-    ends: dict[str, str]
-    parts: dict[str, str]
-    start_lengths: tuple[int, ...]
-    end_lengths: tuple[int, ...]
+# A word alone in its clause: who may stand beside it, and what may follow.
+_BEARERS = frozenset({"pat", "patient", "patientin", "pt"})
+_PREPOSITIONS = frozenset(
+    {
+        "bei",
+        "beim",
+        "mit",
+        "nach",
+        "seit",
+        "durch",
+        "wegen",
+        "aufgrund",
+        "infolge",
+        "unter",
+        "vor",
+        "in",
+        "im",
+        "von",
+    }
+)
+_JOINERS = frozenset({"und", "u", "sowie", "oder", "bzw"})
+_NO_SEAM = "()[]:"
 
 
 class Rewriting(NamedTuple):
@@ -62,60 +73,12 @@ class _Site(NamedTuple):
     options: Meanings
 
 
-@lru_cache(maxsize=4)
-def load_synonyms(folder: Path | None = None) -> Synonyms:
-    """Return the table, read once.
-
-    Raises:
-        ConfigError: a row is broken, or says the same of a word twice.
-    """
-    phrases: dict[tuple[str, ...], dict[str, bool]] = {}
-    places: dict[str, dict[str, str]] = {"start": {}, "end": {}, "part": {}}
-    kept: set[str] = set()
-    for row in read_table("synonyms.tsv", COLUMNS, folder):
-        said = row.filled("said")
-        if row["kind"] == "keep":
-            kept.add(fold(said))
-            continue
-        where = row.one_of("where", ("word", "part", "start", "end"))
-        row.filled("means")
-        pairs = [(said, meaning, True) for meaning in row.many("means")]
-        if row.one_of("way", ("both", "to")) == "both":
-            pairs += [(meaning, said, False) for meaning in row.many("means")]
-        for key, meaning, forward in pairs:
-            low = fold(key)
-            if low == fold(meaning):
-                raise row.fail(f"{key!r} stands for itself.")
-            if where == "word":
-                phrases.setdefault(tuple(_WORD.findall(low)), {}).setdefault(meaning, forward)
-            else:
-                places[where].setdefault(low, meaning.lower())
-    by_first: dict[str, list[tuple[tuple[str, ...], Meanings]]] = {}
-    for words, meanings in phrases.items():
-        by_first.setdefault(words[0], []).append(
-            (words, tuple(sorted(meanings.items(), key=lambda m: not m[1])))
-        )
-    return Synonyms(
-        phrases={first: tuple(sorted(found, key=lambda f: -len(f[0]))) for first, found in by_first.items()},
-        kept=frozenset(kept),
-        starts=places["start"],
-        ends=places["end"],
-        parts=dict(sorted(places["part"].items(), key=lambda pair: -len(pair[0]))),
-        start_lengths=_lengths(places["start"]),
-        end_lengths=_lengths(places["end"]),
-    )
-
-
-def _lengths(keys: Iterable[str]) -> tuple[int, ...]:
-    return tuple(sorted({len(key) for key in keys}, reverse=True))
-
-
 def rewrite(text: str) -> tuple[Rewriting, ...]:
     """Return ``text`` with words of the same meaning: at most five texts, best first."""
     table = load_synonyms()
     whole = folded(text)
-    words = list(_WORD.finditer(whole.low))
-    sites = list(_sites(table, whole.low, words))
+    words = list(WORD.finditer(whole.low))
+    sites = list(_sites(table, whole, words))
     results: list[Rewriting] = []
     if sites:
         first = [0] * len(sites)
@@ -171,14 +134,19 @@ def _rewritten(whole: Folded, sites: list[_Site], pick: list[int], weight: float
     return Rewriting(" ".join(text.split()), weight, spelling=False, notes=tuple(notes))
 
 
-def _sites(table: Synonyms, lowered: str, words: list[re.Match[str]]) -> Iterator[_Site]:
+def _sites(table: Synonyms, whole: Folded, words: list[re.Match[str]]) -> Iterator[_Site]:
+    lowered = whole.low
     index = 0
     while index < len(words):
         word = words[index].group()
         if word in table.kept:
             index += 1
             continue
-        found = _phrase_at(table, words, index)
+        found = (
+            _whole_at(table, whole, words, index)
+            or _phrase_at(table, words, index)
+            or _alone_at(table, whole, words, index)
+        )
         if found:
             count, meanings = found
             start, end = words[index].start(), words[index + count - 1].end()
@@ -203,25 +171,81 @@ def _said_already(meaning: str, lowered: str, start: int, end: int) -> bool:
 
 
 def _phrase_at(table: Synonyms, words: list[re.Match[str]], index: int) -> tuple[int, Meanings] | None:
-    for stem in _stems(words[index].group()):
-        for phrase, meanings in table.phrases.get(stem, ()):
-            count = len(phrase)
-            if count == 1:
-                return 1, meanings
-            if stem != words[index].group() or index + count > len(words):
-                continue
-            rest = [w.group() for w in words[index + 1 : index + count]]
-            if rest[:-1] == list(phrase[1:-1]) and phrase[-1] in _stems(rest[-1]):
-                return count, meanings
-    return None
+    word = words[index].group()
+    for phrase, meanings in table.phrases.get(stem_in_phrase(word), ()):
+        count = _length_of(phrase, words, index)
+        if count:
+            return count, meanings
+    meant = meanings_of(table, word)
+    return (1, meant) if meant else None
 
 
-def _stems(word: str) -> list[str]:
-    return [word] + [
-        word[: -len(ending)]
-        for ending in _ENDINGS[1:]
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM
-    ]
+def _length_of(phrase: tuple[str, ...], words: list[re.Match[str]], index: int) -> int:
+    """Return how many words from ``index`` on say ``phrase``, 0 where they do not."""
+    at = index + 1
+    for stem in phrase[1:]:
+        while at < len(words) and words[at].group() in ARTICLES:
+            at += 1
+        if at == len(words) or stem_in_phrase(words[at].group()) != stem:
+            return 0
+        at += 1
+    return at - index
+
+
+def _whole_at(
+    table: Synonyms, whole: Folded, words: list[re.Match[str]], index: int
+) -> tuple[int, Meanings] | None:
+    """Return what the word at ``index`` stands for where its clause says no other word."""
+    meant = table.whole.get(words[index].group())
+    if not meant or not _ends_clause(whole, words, index):
+        return None
+    starts = index == 0 or _ends_clause(whole, words, index - 1) or words[index - 1].group() in _JOINERS
+    return (1, meant) if starts else None
+
+
+def _alone_at(
+    table: Synonyms, whole: Folded, words: list[re.Match[str]], index: int
+) -> tuple[int, Meanings] | None:
+    """Return the condition of an adjective or a person at ``index``, if it is alone in its clause."""
+    word = words[index]
+    condition = condition_of(table, word.group())
+    if condition is None:
+        return None
+    meant, inflected = condition
+    following = words[index + 1].group() if index + 1 < len(words) else ""
+    bearer = following in _BEARERS
+    if not bearer and following not in _PREPOSITIONS and not _ends_clause(whole, words, index):
+        return None
+    if (index and not _free_before(whole, words, index - 1)) or (
+        inflected and not bearer and not _capital(whole, word)
+    ):
+        return None
+    return (2 if bearer else 1, meant)
+
+
+def _ends_clause(whole: Folded, words: list[re.Match[str]], index: int) -> bool:
+    """Return whether the clause ends behind the word at ``index``; brackets and colons end none."""
+    if index + 1 == len(words):
+        return True
+    between = whole.low[words[index].end() : words[index + 1].start()].strip()
+    if between:
+        return between[0] not in _NO_SEAM and between[-1] not in _NO_SEAM
+    return words[index + 1].group() in _JOINERS
+
+
+def _free_before(whole: Folded, words: list[re.Match[str]], index: int) -> bool:
+    """Return whether the word at ``index`` claims not the one behind it: as its noun, or by a preposition."""
+    before = words[index]
+    word = before.group()
+    if word in _BEARERS or word in _JOINERS:
+        return True
+    if whole.low[before.end() : words[index + 1].start()].strip(" ."):
+        return _ends_clause(whole, words, index)
+    return not (word in ARTICLES or word in _PREPOSITIONS or _capital(whole, before))
+
+
+def _capital(whole: Folded, word: re.Match[str]) -> bool:
+    return whole.text[whole.span(word.start(), word.end())[0]].isupper()
 
 
 def _compound(table: Synonyms, word: str) -> str | None:
