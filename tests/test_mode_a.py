@@ -363,3 +363,22 @@ def test_what_is_exact_stays_first_under_the_hub(
         assert after[0].score > 0.98
         assert [each.icd_code for each in after] != [each.icd_code for each in before]
     assert hub.requests["rerank"] == 3
+
+
+def test_an_answer_is_the_same_in_every_process(built_in):
+    """Neither the order of sets nor how many threads BLAS has moves a score."""
+    arguments = ["suggest", "-", "--mode", "a", "--each", "--json", "--storage", str(built_in.storage)]
+    answers = []
+    for seed, threads in (("1", "1"), ("2", "2")):
+        variables = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        done = alpha_id(*arguments, stdin="\n".join(LINES).encode(), variables=variables)
+        assert done.returncode == 0, done.stderr
+        answers.append(
+            [
+                (each["icd_code"], each["score"], each["matched_phrase"])
+                for line in json.loads(done.stdout)
+                for each in line["suggestions"]
+            ]
+        )
+    assert len(answers[0]) > len(LINES)
+    assert answers[0] == answers[1]
