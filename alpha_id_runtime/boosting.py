@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alpha_id_runtime.errors import ConfigError
+from alpha_id_runtime.evidence import NAMES as EVIDENCE
 from alpha_id_runtime.features import NAMES, VERSION
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 # One bit a leaf.
 _KINDS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
+JUDGED = (*NAMES, *EVIDENCE)
+"""What the trees look at, in order."""
+
 MODEL = Path(__file__).parent / "tables" / "reranker.json"
 
 
@@ -49,7 +53,7 @@ class BoostedTrees:
         """
         try:
             plain = json.loads(path.read_bytes())
-            if plain["version"] != VERSION or tuple(plain["features"]) != NAMES:
+            if plain["version"] != VERSION or tuple(plain["features"]) != JUDGED:
                 raise ConfigError(
                     f"{path} was trained for other features (version {plain['version']}, this is {VERSION}). "
                     "Train it anew with: python -m alpha_id_assets.reranking"
@@ -102,7 +106,7 @@ class _Scorer:
     def of(cls, trees: BoostedTrees) -> _Scorer:
         count = len(trees.feature)
         leaves: list[list[float]] = [[] for _ in range(count)]
-        conditions: list[list[tuple[float, int, int]]] = [[] for _ in NAMES]
+        conditions: list[list[tuple[float, int, int]]] = [[] for _ in JUDGED]
 
         def visit(tree: int, node: int) -> None:
             feature = int(trees.feature[tree, node])

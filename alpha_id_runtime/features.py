@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
-# Raised whenever a feature changes its meaning: a model of another version is refused.
-VERSION = 1
+# Raised whenever a feature changes its meaning, here or in ``evidence``: a model of another one is refused.
+VERSION = 2
 NAMES = (
     "dense", "prototype", "dice", "lexical",
     "dense_gap", "prototype_gap", "dice_gap", "lexical_gap",

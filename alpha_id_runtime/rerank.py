@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from alpha_id_runtime.evidence import Evidence
 from alpha_id_runtime.features import CodeFacts, Pool, code_features
 from alpha_id_runtime.hierarchy import says_unspecified
 from alpha_id_runtime.lexical_ranking import ALIKE_CEILING, TWIN_SCORE
@@ -55,6 +56,7 @@ class FusionReranker:
         self._index = index
         self._settings = settings
         self._trees = trees
+        self._evidence = Evidence(build)
         names = build.phrases.codes
         places = {code: place for place, code in enumerate(index.codes)}
         self._place_of_code = np.array([places.get(code, -1) for code in names], dtype=np.int64)
@@ -69,7 +71,7 @@ class FusionReranker:
             return RankedRows.of(rows, total)
         scores = 1 / (1 + np.exp(-(settings.slope * total + settings.intercept)))
         if self._trees is not None:
-            speakers, features = code_features(pool, total, self.facts, settings.learned_pool)
+            speakers, features = self.judged(text, rows, pool, total, allow)
             learned = self._trees.probability(features)
             # A code is judged as a whole: its other rows, and codes beyond the judged, stay below.
             scores *= learned.min()
@@ -120,6 +122,16 @@ class FusionReranker:
             + settings.prototype_weight * pool.prototype
         )
         return rows, pool, total
+
+    def judged(
+        self, text: str, rows: npt.NDArray[np.int64], pool: Pool, total: Scores, allow: Allow | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Return what the trees judge: (the place in the pool of each code's best row, its features)."""
+        speakers, features = code_features(pool, total, self.facts, self._settings.learned_pool)
+        evidence = self._evidence.of_codes(
+            text, pool.codes[speakers], rows[speakers], pool.categories[speakers], allow
+        )
+        return speakers, np.hstack([features, evidence])
 
     @cached_property
     def facts(self) -> CodeFacts:

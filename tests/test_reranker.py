@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from alpha_id_assets.reranking.examples import Examples
-from alpha_id_assets.reranking.training import BoostingSettings, train_trees
-from alpha_id_runtime.boosting import MODEL, BoostedTrees
+from alpha_id_assets.reranking.training import BoostingSettings, mixed_loss, train_trees
+from alpha_id_runtime.boosting import JUDGED, MODEL, BoostedTrees
 from alpha_id_runtime.errors import ConfigError
 from alpha_id_runtime.features import NAMES, CodeFacts, Pool, code_features
 
@@ -23,7 +24,7 @@ SMALL = BoostingSettings(trees=30, leaves=6, min_leaf=5)
 def _examples(count: int = 600) -> Examples:
     rng = np.random.default_rng(3)
     # Three decimals, so that no two values lie nearer than the digits of a threshold in the file.
-    features = rng.normal(size=(count, len(NAMES))).round(3).astype(np.float32)
+    features = rng.normal(size=(count, len(JUDGED))).round(3).astype(np.float32)
     right = features[:, 0] + 0.5 * features[:, 1] > rng.normal(size=count) * 0.3
     return Examples(features, right, np.arange(count))
 
@@ -53,23 +54,46 @@ def _facts(codes: int) -> CodeFacts:
 
 
 def test_the_trees_give_what_their_trainer_gives(tmp_path: Path) -> None:
-    """Applied by numpy alone, every probability is scikit-learn's own, to the digits the file keeps."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 -- the reference
+    """Applied by numpy alone, every probability is LightGBM's own, to the digits the file keeps."""
+    import lightgbm  # noqa: PLC0415 -- the reference
 
     examples = _examples()
     file = tmp_path / "model.json"
-    file.write_text(json.dumps(train_trees(examples, SMALL, {})))
-    reference = HistGradientBoostingClassifier(
-        max_iter=SMALL.trees,
-        learning_rate=SMALL.rate,
-        max_leaf_nodes=SMALL.leaves,
-        min_samples_leaf=SMALL.min_leaf,
-        l2_regularization=SMALL.l2,
-        early_stopping=False,
-        random_state=SMALL.seed,
-    ).fit(examples.features, examples.right)
-    expected = reference.predict_proba(examples.features)[:, 1]
-    assert np.allclose(BoostedTrees.load(file).probability(examples.features), expected, atol=1e-3)
+    file.write_text(json.dumps(train_trees(examples, replace(SMALL, listwise=0.0), {})))
+    share = examples.right.mean()
+    baseline = np.log(share / (1 - share))
+    reference = lightgbm.train(
+        {
+            "objective": "binary",
+            "boost_from_average": False,
+            "learning_rate": SMALL.rate,
+            "num_leaves": SMALL.leaves,
+            "max_depth": SMALL.depth,
+            "min_data_in_leaf": SMALL.min_leaf,
+            "lambda_l2": SMALL.l2,
+            "seed": SMALL.seed,
+            "verbose": -1,
+        },
+        lightgbm.Dataset(
+            examples.features, examples.right, init_score=np.full(len(examples.right), baseline)
+        ),
+        num_boost_round=SMALL.trees,
+    )
+    raw = np.asarray(reference.predict(examples.features, raw_score=True)) + baseline
+    found = BoostedTrees.load(file).probability(examples.features)
+    assert np.allclose(found, 1 / (1 + np.exp(-raw)), atol=1e-3)
+
+
+def test_the_loss_compares_the_candidates_of_a_phrase() -> None:
+    """Wholly listwise, a phrase's candidates pull against each other; none right, none pulls."""
+
+    class Data:
+        def get_label(self) -> np.ndarray:
+            return np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+
+    gradient, curve = mixed_loss(np.array([4, 4, 4, 9, 9]), 1.0)(np.zeros(5), Data())
+    assert np.allclose(gradient, [1 / 3, -2 / 3, 1 / 3, 0, 0])
+    assert (curve > 0).all()
 
 
 def test_one_seed_gives_one_model() -> None:
@@ -91,6 +115,7 @@ def test_the_shipped_model_prefers_the_nearer_of_two_codes() -> None:
     """All else being equal, the code whose phrase and prototype are nearer is the likelier one."""
     pool, total = _pool([11, 25], [0.9, 0.5])
     _, features = code_features(pool, total, _facts(30), most=10)
+    features = np.hstack([features, np.zeros((2, len(JUDGED) - len(NAMES)), dtype=np.float32)])
     near, far = BoostedTrees.load().probability(features)
     assert 0 <= far < near <= 1
 

@@ -48,9 +48,7 @@ def main() -> int:
         cases = draw_calibration(build, counts, SEED)
         semantic = holdout_semantic(build, cases, config, progress=_say)
         fusion = FusionReranker(build, semantic.index, config.fusion, None)
-        examples = make_examples(
-            build, semantic, fusion, cases, most=config.fusion.learned_pool, progress=_count
-        )
+        examples = make_examples(build, semantic, fusion, cases, progress=_count)
         note = {
             "seed": SEED,
             "cases": counts,

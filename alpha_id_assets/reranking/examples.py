@@ -15,7 +15,6 @@ import numpy as np
 from alpha_id_runtime.config import LexicalConfig, SemanticConfig
 from alpha_id_runtime.evaluation.adapter import corpus_of
 from alpha_id_runtime.evaluation.cases import draw_cases
-from alpha_id_runtime.features import code_features
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE, rank_rows
 
 if TYPE_CHECKING:
@@ -41,6 +40,10 @@ class Examples:
     right: npt.NDArray[np.bool_]
     phrase: npt.NDArray[np.int64]
 
+    def part(self, chosen: npt.NDArray[np.bool_]) -> Examples:
+        """Return the chosen rows (n,)."""
+        return Examples(self.features[chosen], self.right[chosen], self.phrase[chosen])
+
 
 def draw_calibration(build: Build, counts: dict[CaseKind, int], seed: int) -> list[Case]:
     """Return the cases to learn from, drawn by ``seed`` from the calibration quarter."""
@@ -58,7 +61,6 @@ def make_examples(
     fusion: FusionReranker,
     cases: Sequence[Case],
     *,
-    most: int,
     progress: Progress | None = None,
 ) -> Examples:
     """Return what the reranker would see for each case.
@@ -78,7 +80,7 @@ def make_examples(
             rows, pool, total = fusion.pool(case.text, lexical, around, allow)
             if not len(rows):
                 continue
-            speakers, own = code_features(pool, total, fusion.facts, most)
+            speakers, own = fusion.judged(case.text, rows, pool, total, allow)
             wanted = {*case.gold, *(code for equals in case.accept for code in equals)}
             features.append(own)
             right.append([build.phrases.codes[number] in wanted for number in pool.codes[speakers]])
