@@ -75,8 +75,8 @@ def make_examples(
             lexical = rank_rows(build, case.text, lexical_settings, allow)
             if (lexical.scores >= TWIN_SCORE).any():
                 continue
-            rows, pool, total = fusion.pool(case.text, lexical, around, allow)
-            if not len(rows):
+            pool, total = fusion.pools([case.text], [lexical], [around], [allow])
+            if not len(total):
                 continue
             speakers, own = code_features(pool, total, fusion.facts, most)
             wanted = {*case.gold, *(code for equals in case.accept for code in equals)}
