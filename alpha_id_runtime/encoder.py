@@ -210,7 +210,8 @@ class Encoder:
         with everything is 0, so it finds nothing rather than anything. A text's vector does not depend on
         the texts beside it.
         """
-        result = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        # In double precision: BLAS sums up in single in an order of its own, which differs from run to run.
+        result = np.zeros((len(texts), self.dimension), dtype=np.float64)
         for start in range(0, len(texts), _CHUNK):
             chunk = [normalise(text) for text in texts[start : start + _CHUNK]]
             indptr, indices, values = feature_rows(chunk, self.vocabulary)
@@ -218,15 +219,18 @@ class Encoder:
                 first, last = indptr[i], indptr[i + 1]
                 if first < last:
                     rows = self._rows(indices[first:last])
-                    result[start + i] = values[first:last] @ rows
-        return unit_rows(result)
+                    result[start + i] = values[first:last].astype(np.float64) @ rows
+        lengths = np.sqrt(np.einsum("ij,ij->i", result, result))
+        vectors: FloatArray = (result / np.maximum(lengths, _NO_LENGTH)[:, None]).astype(np.float32)
+        return vectors
 
-    def _rows(self, indices: IntArray) -> FloatArray:
-        rows: FloatArray = self.weights[indices].astype(np.float32)
+    def _rows(self, indices: IntArray) -> NDArray[np.float64]:
+        rows: NDArray[np.float64] = self.weights[indices].astype(np.float64)
         return rows
 
 
 _CHUNK = 4096
+_NO_LENGTH = 1e-12
 
 
 @dataclass(frozen=True)

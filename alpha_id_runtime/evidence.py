@@ -48,6 +48,11 @@ class _Words:
     ids: npt.NDArray[np.int32]
     idf: npt.NDArray[np.float32]
 
+    @cached_property
+    def rarest(self) -> float:
+        """Idf of the rarest word, by which idf is measured: so a corpus of any size gives like numbers."""
+        return max(float(self.idf.max(initial=0.0)), float(_TINY))
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -91,7 +96,7 @@ class Evidence:
             allow: which rows count.
         """
         words = list(dict.fromkeys(normalise(text).split()))
-        if not words:
+        if not words or not len(numbers):
             return np.zeros((len(numbers), len(NAMES)), dtype=np.float32)
         grams: dict[str, int] = {}
         of_word = [[grams.setdefault(gram, len(grams)) for gram in trigrams(word)] for word in words]
@@ -123,7 +128,7 @@ class Evidence:
         is_open = covered.max(axis=0) - covered
         open_here = (covered_here.max(axis=0) - covered_here) @ share
         new, new_sum = self._new_words(speakers, said)
-        missing = np.where(by_word > 0, np.float32(0), said.idf)
+        missing = np.where(by_word > 0, np.float32(0), said.idf) / own_words.rarest
         numeric = np.array([any(c.isdigit() for c in word) for word in words])
         columns = (
             union,
@@ -178,11 +183,11 @@ class Evidence:
     def _new_words(
         self, speakers: Ints, said: _Asked
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return (the largest idf, the sum) of the words of each speaking row that the text does not say."""
+        """Return (the largest idf, the sum) of the words of each speaking row that are new."""
         own = self._words
         place, lengths = _places(own.indptr, speakers)
         ids, group = own.ids[place], np.repeat(np.arange(len(speakers)), lengths)
-        idf = np.where(said.places[ids] == len(said.idf), own.idf[ids], 0.0)
+        idf = np.where(said.places[ids] == len(said.idf), own.idf[ids] / own.rarest, 0.0)
         largest = np.zeros(len(speakers))
         np.maximum.at(largest, group, idf)
         return largest, np.bincount(group, idf, len(speakers)).astype(np.float64)

@@ -69,7 +69,7 @@ def alike_rows(build: Build, normalised: str, settings: LexicalConfig, allow: Al
     rows, fused = reciprocal_rank_fusion(
         [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
     )
-    dice = build.units.dice(normalised, rows)
+    dice = build.units.dice([build.units.of_text(normalised)], rows)
     own = (1 - settings.similarity_weight) * fused + settings.similarity_weight * dice
     agreement = _agreement(build.phrases.code_index[rows], own)
     weight = settings.agreement_weight

@@ -7,6 +7,7 @@ wrong with provider, vectors or reranker, there is a ranking, and it says what i
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -23,11 +24,12 @@ from alpha_id_runtime.semantic import Semantic, open_hub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from alpha_id_runtime.build import Build
     from alpha_id_runtime.config import Config
     from alpha_id_runtime.hub import HubClient
-    from alpha_id_runtime.matching import Task
+    from alpha_id_runtime.matching import Allow, Task
     from alpha_id_runtime.semantic import Neighbours
 
 
@@ -49,6 +51,16 @@ class Outcome:
     fusion: FusionReranker | None = None
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A search under way: what will lie near each text, until when, and what was counted when it began."""
+
+    near: Future[list[Neighbours]]
+    deadline: float
+    started: float
+    calls_before: int
+
+
 @dataclass
 class ModeA:
     """The semantic side of one build and one configuration; opened at the first request, then kept.
@@ -61,22 +73,36 @@ class ModeA:
     semantic: Semantic | None = None
     _fusion: FusionReranker | None = field(default=None, init=False)
     _hub: HubClient | None = field(default=None, init=False)
+    _beside: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
         """Rerank by the hub that the given vectors are of, so that all its requests are counted."""
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="alpha-id-semantic")
         if self.semantic is not None and self.config.provider == "hub":
             self._hub = cast("HubClient", self.semantic.provider)
 
-    def rank(self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]]) -> Outcome:
+    def begin(self, tasks: Sequence[Task]) -> Begun:
+        """Set out to find what lies near the texts of ``tasks``, beside whatever the caller does meanwhile.
+
+        The budget of the request runs from here. Never raises: what fails is told by ``rank``.
+        """
+        deadline = time.monotonic() + self.config.semantic.budget_seconds
+        asked = [(query.text, task.allow) for task in tasks for query in task.queries]
+        return Begun(
+            self._beside.submit(self._neighbours, asked, deadline),
+            deadline,
+            time.perf_counter(),
+            self._calls(),
+        )
+
+    def rank(self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]], begun: Begun) -> Outcome:
         """Return the ranking of all tasks; never raises for anything a provider or its vectors can do.
 
         ``lexical`` holds, for each task, mode C's ranking of each of its queries.
         """
-        started = time.perf_counter()
-        deadline = time.monotonic() + self.config.semantic.budget_seconds
-        calls_before = self._calls()
+        started, deadline, calls_before = begun.started, begun.deadline, begun.calls_before
         try:
-            ranked, near = self._fused(tasks, lexical, deadline)
+            ranked, near = self._fused(tasks, lexical, begun.near.result())
         except Exception as error:  # noqa: BLE001 -- what LanceDB raises is no closed list, and mode C is there
             return Outcome(
                 [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)],
@@ -101,26 +127,32 @@ class ModeA:
             fusion=self._fusion,
         )
 
-    def _fused(
-        self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]], deadline: float
-    ) -> tuple[list[RankedRows], list[list[Neighbours]]]:
+    def _neighbours(self, asked: Sequence[tuple[str, Allow | None]], deadline: float) -> list[Neighbours]:
         if self.semantic is None:
             hub = self._open_hub() if self.config.provider == "hub" else None
             self.semantic = Semantic.open(self.build, hub)
         if self._fusion is None:
             trees = None if self.config.reranker == "fusion" else BoostedTrees.load()
             self._fusion = FusionReranker(self.build, self.semantic.index, self.config.fusion, trees)
-        asked = [(query.text, task.allow) for task in tasks for query in task.queries]
         if not asked:
-            return [merge_queries(task, own) for task, own in zip(tasks, lexical, strict=True)], []
-        near = self.semantic.neighbours(
+            return []
+        return self.semantic.neighbours(
             [text for text, _ in asked], self.config.semantic.pool, [allow for _, allow in asked], deadline
         )
-        own = [ranked for rankings in lexical for ranked in rankings]
-        fused = [
-            self._fusion(text, ranked, around, allow)
-            for (text, allow), ranked, around in zip(asked, own, near, strict=True)
-        ]
+
+    def _fused(
+        self,
+        tasks: Sequence[Task],
+        lexical: Sequence[Sequence[RankedRows]],
+        near: Sequence[Neighbours],
+    ) -> tuple[list[RankedRows], list[list[Neighbours]]]:
+        fusion = cast("FusionReranker", self._fusion)
+        fused = fusion(
+            [query.text for task in tasks for query in task.queries],
+            [ranked for rankings in lexical for ranked in rankings],
+            near,
+            [task.allow for task in tasks for _ in task.queries],
+        )
         if not all(np.isfinite(ranked.scores).all() for ranked in fused):
             raise ArtefactsIncompatibleError(f"The vectors of the build are damaged: no numbers. {CURE}")
         each, around = iter(fused), iter(near)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from alpha_id_runtime.assembly import PhraseHits, assemble
 from alpha_id_runtime.build import Build, open_published
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from alpha_id_runtime.corpus import PhraseTable
-    from alpha_id_runtime.mode_a import ModeA, Outcome
+    from alpha_id_runtime.mode_a import Begun, ModeA, Outcome
     from alpha_id_runtime.ranked import RankedRows
     from alpha_id_runtime.semantic import Semantic
 
@@ -147,12 +147,13 @@ class Suggester:
         started = time.perf_counter()
         prepared = [self._prepare(request) for request in requests]
         tasks = [task for each in prepared for task in each.tasks if task.queries]
+        begun = self._begin(tasks)
         lexical = [
             [rank_rows(self.build, query.text, self.config.lexical, task.allow) for query in task.queries]
             for task in tasks
         ]
         lexical_ms = _since(started)
-        outcome = self._refine(tasks, lexical)
+        outcome = cast("ModeA", self._mode_a).rank(tasks, lexical, begun) if begun else None
         timings = {"lexical_ms": lexical_ms, "semantic_ms": outcome.milliseconds if outcome else 0.0}
         merged = (
             outcome.ranked
@@ -194,15 +195,15 @@ class Suggester:
         ]
         return Prepared(request, passing, top, lines, tasks)
 
-    def _refine(self, tasks: list[Task], lexical: list[list[RankedRows]]) -> Outcome | None:
-        """Return mode A's ranking of the same tasks, None in mode C."""
+    def _begin(self, tasks: list[Task]) -> Begun | None:
+        """Set the semantic search on its way, which runs beside the lexical one; None in mode C."""
         if self.config.mode != "a":
             return None
         if self._mode_a is None:
             from alpha_id_runtime.mode_a import ModeA  # noqa: PLC0415 -- mode C must not load it
 
             self._mode_a = ModeA(self.build, self.config, self.semantic)
-        return self._mode_a.rank(tasks, lexical)
+        return self._mode_a.begin(tasks)
 
     def _answer(
         self,

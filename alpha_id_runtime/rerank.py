@@ -7,6 +7,7 @@ on top of it) and the ``hub`` reranker. Refuses: retrieval.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from alpha_id_runtime.semantic import Neighbours
 
     Scores = npt.NDArray[np.float64]
+
+
+# So many prototypes more than wanted are looked at closely.
+_ROUGHLY = 5
+# Texts judged together: what is known of their pools takes a few MB.
+_AT_ONCE = 32
 
 
 class TextReranker(Protocol):
@@ -63,75 +70,135 @@ class FusionReranker:
         numbers = {code: number for number, code in enumerate(names)}
         self._code_of_place = np.array([numbers.get(code, -1) for code in index.codes], dtype=np.int64)
 
-    def __call__(self, text: str, lexical: RankedRows, near: Neighbours, allow: Allow | None) -> RankedRows:
-        """Return the fused pool of one phrase, scored; what is the same as the phrase keeps its score."""
+    def __call__(
+        self,
+        texts: Sequence[str],
+        lexical: Sequence[RankedRows],
+        near: Sequence[Neighbours],
+        allows: Sequence[Allow | None],
+    ) -> list[RankedRows]:
+        """Return the fused pool of each text, scored; what is the same as the text keeps its score."""
+        ranked: list[RankedRows] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            ranked += self._rank(texts[part], lexical[part], near[part], allows[part])
+        return ranked
+
+    def _rank(
+        self,
+        texts: Sequence[str],
+        lexical: Sequence[RankedRows],
+        near: Sequence[Neighbours],
+        allows: Sequence[Allow | None],
+    ) -> list[RankedRows]:
         settings = self._settings
-        rows, pool, total = self.pool(text, lexical, near, allow)
-        if not len(rows):
-            return RankedRows.of(rows, total)
+        pool, total = self.pools(texts, lexical, near, allows)
         scores = 1 / (1 + np.exp(-(settings.slope * total + settings.intercept)))
-        if self._trees is not None:
-            speakers, features = self.judged(text, rows, pool, total, allow)
+        if self._trees is not None and len(total):
+            speakers, features = self.judged(texts, pool, total, allows)
             learned = self._trees.probability(features)
             # A code is judged as a whole: its other rows, and codes beyond the judged, stay below.
-            scores *= learned.min()
+            firsts = np.flatnonzero(np.diff(pool.texts[speakers], prepend=-1))
+            least = np.zeros(len(texts))
+            least[pool.texts[speakers[firsts]]] = np.minimum.reduceat(learned, firsts)
+            scores *= least[pool.texts]
             scores[speakers] = learned
         scores = ALIKE_CEILING * scores
-        is_same = lexical.scores >= TWIN_SCORE
-        scores[np.searchsorted(rows, lexical.rows[is_same])] = lexical.scores[is_same]
-        return RankedRows.of(rows, scores)
+        # What is the same as a text is in its pool.
+        scores = np.where(pool.lexical >= TWIN_SCORE, pool.lexical, scores)
+        bounds = np.searchsorted(pool.texts, np.arange(len(texts) + 1))
+        return [
+            RankedRows.of(pool.rows[first:end], scores[first:end]) for first, end in pairwise(bounds.tolist())
+        ]
 
-    def pool(
-        self, text: str, lexical: RankedRows, near: Neighbours, allow: Allow | None
-    ) -> tuple[npt.NDArray[np.int64], Pool, Scores]:
-        """Return (the rows of the fused pool, ascending; what is known of each; their weighted sums)."""
-        settings, units = self._settings, self._build.units
-        by_score = lexical.rows[np.lexsort((lexical.rows, -lexical.scores))]
-        rows, _ = reciprocal_rank_fusion(
-            [
-                (by_score, settings.lexical_rank_weight),
-                (near.rows, settings.semantic_rank_weight),
-                (self._rows_of_near_codes(near, allow), settings.prototype_rank_weight),
-            ],
-            k=settings.rrf_k,
-        )
-        rows = np.union1d(rows[: settings.pool], lexical.rows[lexical.scores >= TWIN_SCORE])
-        own = np.zeros(len(rows))
-        place = np.searchsorted(rows, lexical.rows)
-        found = np.flatnonzero((place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == lexical.rows))
-        own[place[found]] = lexical.scores[found]
-        normalised = normalise(text)
-        weight, length = units.weight_of(normalised)
-        numbers = self._build.phrases.code_index[rows].astype(np.int64)
+    def pools(
+        self,
+        texts: Sequence[str],
+        lexical: Sequence[RankedRows],
+        near: Sequence[Neighbours],
+        allows: Sequence[Allow | None],
+    ) -> tuple[Pool, Scores]:
+        """Return (what is known of each row of each text's fused pool; their weighted sums)."""
+        settings, units, phrases = self._settings, self._build.units, self._build.phrases
+        keys, found, scores = self._fused(lexical, near, allows)
+        owner, rows = np.divmod(keys, len(phrases))
+        own = np.zeros(len(keys))
+        if len(keys):
+            place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
+            is_in = keys[place] == found
+            own[place[is_in]] = scores[is_in]
+        numbers = phrases.code_index[rows].astype(np.int64)
+        bounds = np.searchsorted(owner, np.arange(len(texts) + 1)).tolist()
+        dense, prototype = np.empty(len(keys)), np.empty(len(keys))
+        for around, (first, end) in zip(near, pairwise(bounds), strict=True):
+            dense[first:end] = self._index.similarity(around.vector, rows[first:end])
+            prototype[first:end] = self._prototype_scores(around, numbers[first:end])
+        known = [units.of_text(normalise(text)) for text in texts]
         pool = Pool(
+            texts=owner,
+            rows=rows,
             codes=numbers,
             categories=self._categories[numbers],
-            dense=self._index.similarity(near.vector, rows),
-            prototype=self._prototype_scores(near, numbers),
-            dice=units.dice(normalised, rows),
+            dense=dense,
+            prototype=prototype,
+            dice=units.dice(known, rows, owner),
             lexical=own,
-            is_title=self._build.phrases.is_title[rows],
+            is_title=phrases.is_title[rows],
             weights=units.weight[rows].astype(np.float64),
             lengths=(units.indptr[rows + 1] - units.indptr[rows]).astype(np.float64),
-            query_weight=weight,
-            query_length=length,
+            text_weights=np.array([each.weight for each in known]),
+            text_lengths=np.array([float(each.size) for each in known]),
         )
         total = (
             settings.lexical_weight * pool.dice
             + settings.dense_weight * pool.dense
             + settings.prototype_weight * pool.prototype
         )
-        return rows, pool, total
+        return pool, total
+
+    def _fused(
+        self, lexical: Sequence[RankedRows], near: Sequence[Neighbours], allows: Sequence[Allow | None]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Scores]:
+        """Return (the keys of all pools, ascending; the keys that mode C found; its scores of these).
+
+        A key is text * rows of the corpus + row.
+        """
+        settings, size = self._settings, len(self._build.phrases)
+        owner = np.repeat(np.arange(len(lexical)), [len(each.rows) for each in lexical])
+        scores = np.concatenate([each.scores for each in lexical])
+        found = owner * size + np.concatenate([each.rows for each in lexical])
+        by_score = found[np.lexsort((found, -scores, owner))]
+        nearest = np.concatenate([place * size + each.rows for place, each in enumerate(near)])
+        of_codes = np.concatenate(
+            [
+                place * size + self._rows_of_near_codes(each, allow)
+                for place, (each, allow) in enumerate(zip(near, allows, strict=True))
+            ]
+        )
+        keys, _ = reciprocal_rank_fusion(
+            [
+                (by_score, settings.lexical_rank_weight),
+                (nearest, settings.semantic_rank_weight),
+                (of_codes, settings.prototype_rank_weight),
+            ],
+            k=settings.rrf_k,
+            group_size=size,
+        )
+        place = np.arange(len(keys)) - np.searchsorted(keys // size, keys // size)
+        same = found[scores >= TWIN_SCORE]
+        return np.union1d(keys[place < settings.pool], same), found, scores
 
     def judged(
-        self, text: str, rows: npt.NDArray[np.int64], pool: Pool, total: Scores, allow: Allow | None
+        self, texts: Sequence[str], pool: Pool, total: Scores, allows: Sequence[Allow | None]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Return what the trees judge: (the place in the pool of each code's best row, its features)."""
         speakers, features = code_features(pool, total, self.facts, self._settings.learned_pool)
-        evidence = self._evidence.of_codes(
-            text, pool.codes[speakers], rows[speakers], pool.categories[speakers], allow
-        )
-        return speakers, np.hstack([features, evidence])
+        bounds = np.searchsorted(pool.texts[speakers], np.arange(len(texts) + 1))
+        evidence = [
+            self._evidence.of_codes(text, pool.codes[own], pool.rows[own], pool.categories[own], allow)
+            for text, allow, own in zip(texts, allows, np.split(speakers, bounds[1:-1]), strict=True)
+        ]
+        return speakers, np.hstack([features, np.vstack(evidence)])
 
     @cached_property
     def facts(self) -> CodeFacts:
@@ -153,14 +220,20 @@ class FusionReranker:
         return categories.astype(np.int64)
 
     def _prototype_scores(self, near: Neighbours, numbers: npt.NDArray[np.int64]) -> Scores:
+        distinct, place = np.unique(numbers, return_inverse=True)
+        return self._prototype_scores_of(near, distinct)[place]
+
+    def _prototype_scores_of(self, near: Neighbours, numbers: npt.NDArray[np.int64]) -> Scores:
         places = self._place_of_code[numbers]
-        return np.where(places >= 0, near.prototypes[places], 0.0).astype(np.float64)
+        similar = self._index.similarity_to_codes(near.vector, np.maximum(places, 0))
+        return np.where(places >= 0, similar, 0.0)
 
     def _rows_of_near_codes(self, near: Neighbours, allow: Allow | None) -> npt.NDArray[np.int64]:
         """Return all rows of the codes whose prototypes are nearest, the nearest code's first."""
-        count = min(self._settings.prototype_pool, len(near.prototypes))
-        best = np.argpartition(-near.prototypes, count - 1)[:count]
-        best = best[np.lexsort((best, -near.prototypes[best]))]
+        rough = min(self._settings.prototype_pool + _ROUGHLY, len(near.prototypes))
+        best = np.argpartition(near.prototypes, len(near.prototypes) - rough)[-rough:]
+        exact = self._index.similarity_to_codes(near.vector, best)
+        best = best[np.lexsort((best, -exact))][: self._settings.prototype_pool]
         numbers = self._code_of_place[best]
         rows = self._build.phrases.rows_of_numbers(numbers[numbers >= 0])
         return rows if allow is None else rows[allow(rows)]

@@ -95,11 +95,16 @@ class SemanticParts:
         return dict(self._found[query].get(row, {}))
 
     def _rank(self, query: int) -> dict[int, dict[str, float]]:
-        asked = (self._task.queries[query].text, self._lexical[query], self._near[query], self._task.allow)
-        rows, pool, total = self._fusion.pool(*asked)
-        ranked = self._fusion(*asked)
+        asked = (
+            [self._task.queries[query].text],
+            [self._lexical[query]],
+            [self._near[query]],
+            [self._task.allow],
+        )
+        pool, total = self._fusion.pools(*asked)
+        ranked = self._fusion(*asked)[0]
         scores = dict(zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True))
-        columns = (rows, pool.dense, pool.prototype, pool.dice, pool.lexical, total)
+        columns = (pool.rows, pool.dense, pool.prototype, pool.dice, pool.lexical, total)
         names = ("dense", "prototype", "dice", "lexical", "sum")
         return {
             int(row): {**dict(zip(names, values, strict=True)), "text_score": scores[int(row)]}

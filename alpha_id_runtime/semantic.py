@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What lies near one phrase: its vector, the nearest rows, its cosine with each code's prototype."""
+    """What lies near one phrase: its vector, the nearest rows, its cosine with each code's prototype.
+
+    ``prototypes`` are rough, good to find the nearest by.
+    """
 
     vector: Vectors
     rows: Rows

@@ -90,14 +90,23 @@ def test_dice_is_1_for_the_same_and_0_for_what_shares_nothing(folder: Path) -> N
     """And between them for the rest, more alike being more."""
     units = PhraseUnits.open(folder)
     rows = np.arange(len(TEXTS))
-    dice = units.dice(NORMS[0], rows)
+    dice = units.dice([units.of_text(NORMS[0])], rows)
 
     assert dice[0] == pytest.approx(1.0, abs=1e-5)
     assert dice[9] == 0
     assert dice[0] > dice[1] > dice[2] > dice[3] > 0
-    assert not units.dice("", rows).any()
-    assert not units.dice("xyzq", rows).any()
-    assert units.dice(NORMS[0], rows[:0]).shape == (0,)
+    assert not units.dice([units.of_text("")], rows).any()
+    assert not units.dice([units.of_text("xyzq")], rows).any()
+    assert units.dice([units.of_text(NORMS[0])], rows[:0]).shape == (0,)
+
+
+def test_dice_of_several_texts_at_once_is_that_of_each(folder: Path) -> None:
+    """To the last bit: a score must not hang on what else is asked."""
+    units = PhraseUnits.open(folder)
+    texts = [units.of_text(norm) for norm in (NORMS[0], "", NORMS[3])]
+    rows = np.arange(len(TEXTS))
+    together = units.dice(texts, np.tile(rows, 3), np.repeat([0, 1, 2], len(rows)))
+    assert np.array_equal(together, np.concatenate([units.dice([text], rows) for text in texts]))
 
 
 def test_fusion_counts_ranks_by_weight_and_breaks_ties_by_row() -> None:

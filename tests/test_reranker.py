@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,10 +30,12 @@ def _examples(count: int = 600) -> Examples:
 
 
 def _pool(
-    codes: list[int], dense: list[float], lexical: list[float] | None = None
+    codes: list[int], dense: list[float], lexical: list[float] | None = None, text: int = 0
 ) -> tuple[Pool, np.ndarray]:
     n = len(codes)
     pool = Pool(
+        texts=np.full(n, text),
+        rows=np.arange(n),
         codes=np.array(codes),
         categories=np.array(codes) // 10,
         dense=np.array(dense),
@@ -43,8 +45,8 @@ def _pool(
         is_title=np.zeros(n, dtype=np.bool_),
         weights=np.full(n, 10.0),
         lengths=np.full(n, 9.0),
-        query_weight=10.0,
-        query_length=9,
+        text_weights=np.full(text + 1, 10.0),
+        text_lengths=np.full(text + 1, 9.0),
     )
     return pool, pool.dense + pool.prototype
 
@@ -136,3 +138,20 @@ def test_only_the_best_codes_are_judged() -> None:
     pool, total = _pool([30, 20, 10], [0.5, 0.5, 0.4])
     speakers, _ = code_features(pool, total, _facts(40), most=2)
     assert pool.codes[speakers].tolist() == [20, 30]
+
+
+def test_a_text_is_judged_alike_whatever_texts_come_with_it() -> None:
+    """Pools of several texts are judged at once, each as if it were alone; one without candidates is none."""
+    first, second = _pool([7, 7, 12, 15], [0.2, 0.8, 0.6, 0.6]), _pool([3, 12, 12], [0.9, 0.1, 0.4], text=2)
+    together = Pool(
+        *(
+            second[0].text_weights if name == "text_weights"
+            else second[0].text_lengths if name == "text_lengths"
+            else np.concatenate([getattr(first[0], name), getattr(second[0], name)])
+            for name in (each.name for each in fields(Pool))
+        )
+    )  # fmt: skip
+    speakers, features = code_features(together, np.concatenate([first[1], second[1]]), _facts(20), most=2)
+    alone = [code_features(pool, total, _facts(20), most=2) for pool, total in (first, second)]
+    assert speakers.tolist() == [*alone[0][0].tolist(), *(4 + place for place in alone[1][0].tolist())]
+    assert np.array_equal(features, np.vstack([own for _, own in alone]))

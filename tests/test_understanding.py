@@ -222,6 +222,25 @@ def test_a_shared_word_end_is_written_out():
         ("Aufklärung erfolgt", "remark"),
         ("Wiedervorstellung in 3 Wochen", "remark"),
         ("---", "no word"),
+        ("Nebilet", "drug"),
+        ("Losartan/HCT comp. bei Bedarf", "drug"),
+        ("Unbekanntumab Fertigspritze alle 4 Wochen", "drug"),
+        ("Xelox", "drug"),
+        ("Vit. B12 410 pg/ml", "value"),
+        ("CA 15-3 18 U/ml", "value"),
+        ("Braden-Skala 21", "score"),
+        ("Apgar 8/9/10", "score"),
+        ("Toilettensitzerhöhung", "aid"),
+        ("Termin Radiologie Montag", "order"),
+        ("Generalvollmacht Sohn", "administrative"),
+        ("Pflegegrad 4 seit März", "administrative"),
+        ("Leber, Milz, Nieren unauffällig", "normal"),
+        ("Milz nicht palpabel", "normal"),
+        ("HCV-Serologie negativ", "negated"),
+        ("Asthma: nein", "negated"),
+        ("Röntgen Thorax: kein Infiltrat", "negated"),
+        ("Palpitationen verneint", "negated"),
+        ("Patientin wünscht Entlassung", "remark"),
     ],
 )
 def test_a_line_without_a_diagnosis_says_why(line, reason):
@@ -251,11 +270,51 @@ def test_a_line_without_a_diagnosis_says_why(line, reason):
         "Offener Knochenbruch",
         "kein Diabetes bekannt, Adipositas",
         "Tinea pedis unter Terbinafin 250 mg",
+        "Überempfindlichkeit gegen Cefuroxim",
+        "Ceftriaxon-Überempfindlichkeit",
+        "Lithiumintoxikation",
+        "Langzeittherapie mit Prednisolon",
+        "Blutung unter Phenprocoumon",
+        "Onychomykose, Terbinafin",
+        "Schrittmacherträger",
+        "TSH erhöht",
+        "Ferritin ↑",
+        "Femurpulse nicht tastbar",
+        "Pupillen nicht isokor",
+        "MS stabil",
+        "Angina pectoris stabil",
+        "Psychose Olanzapin begonnen",
+        "Meniskusläsion OP geplant",
+        "Demenz, verheiratet",
+        "Zystitis, Nitrit nicht nachweisbar",
+        "Wunde, Verbandswechsel",
+        "Clusterkopfschmerz: selten",
+        "Dermographismus",
+        "Uterus duplex",
     ],
 )
 def test_a_diagnosis_is_not_taken_for_something_else(line):
     """States, complications and diseases beside a procedure, drug or laboratory word stay diagnoses."""
     assert understand(line).no_diagnosis is None
+
+
+def test_one_unknown_word_keeps_a_line_of_known_ones():
+    """A line of drugs, orders or aids alone is none; with a word that no list knows it may be a diagnosis."""
+    for known in ("Kontrolle", "Candesartan", "Orthese", "Versichertenkarte", "Nierenlager frei"):
+        assert understand(f"{known} rechts").no_diagnosis
+        assert understand(f"{known} Xanthelasmen").no_diagnosis is None
+
+
+@needs_shared
+@pytest.mark.full
+@pytest.mark.parametrize(("chapters", "prefix"), [("T", ""), ("T", "V.a. "), ("TZ", "Z.n. ")])
+def test_phrases_that_name_drugs_and_procedures_for_a_reason_are_diagnoses(chapters, prefix):
+    """Poisonings and side effects stay diagnoses; so do states, whatever they are the state after."""
+    path = SHARED / "full" / "icd10gm2023_alphaidse_edvtxt_20220930.txt"
+    lines = [line.split("|") for line in path.read_text(encoding="utf-8").splitlines()[::2]]
+    phrases = [line[7] for line in lines if line[2].startswith(tuple(chapters))]
+    assert len(phrases) > 1000
+    assert [phrase for phrase in phrases if understand(prefix + phrase).no_diagnosis] in ([], ["Therapie"])
 
 
 def test_the_core_falls_back_where_stripping_leaves_nothing():

@@ -3,6 +3,8 @@
 import shutil
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from alpha_id_runtime.errors import ConfigError
 from alpha_id_runtime.understanding import check_scales, mine_abbreviations, understand
@@ -11,7 +13,7 @@ from alpha_id_runtime.understanding.cues import check_cues
 from alpha_id_runtime.understanding.scales import load_scales
 from alpha_id_runtime.understanding.sites import check_sites
 from alpha_id_runtime.understanding.synonym_table import load_synonyms
-from alpha_id_runtime.understanding.tables import TABLES, read_table
+from alpha_id_runtime.understanding.tables import TABLES, Finder, read_table
 from tests.reference import SHARED, needs_shared
 
 
@@ -363,6 +365,8 @@ def test_the_tables_are_as_large_as_promised():
         ("abbreviations.tsv", load_abbreviations, "KHK\tany", "6 cells expected, 2 found"),
         ("synonyms.tsv", load_synonyms, "Zucker\t\tlay\tto\tword", "'means' must not be empty"),
         ("cues.tsv", check_cues, "side\tR\t\t(re\t", "not a regular expression"),
+        ("drugs.tsv", check_cues, "drug\tbrand\t\tAspirin\ta drug", "'value' must be one of"),
+        ("drugs.tsv", check_cues, "drug\tword\t\t\ta drug", "'pattern' must not be empty"),
         ("scales.tsv", load_scales, "NYHA\t5\tlow\t\tI50.9\tone\t", "'low' must be a number"),
         ("scales.tsv", load_scales, "NYHA\t5\t\t\t\tone\t", "codes must be given"),
         (
@@ -389,3 +393,13 @@ def test_a_missing_table_is_named(tmp_path):
     """Without its file the error names the table and the cure."""
     with pytest.raises(ConfigError, match=r"synonyms\.tsv cannot be read"):
         load_synonyms(tmp_path)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text("abcd ", max_size=5), max_size=12), st.text("abcd ", max_size=30))
+def test_a_finder_finds_what_stands_in_a_text(stems, text):
+    """Of any stems, short ones too, exactly those that stand in the text are found."""
+    finder = Finder(stems)
+    wanted = {stem for stem in stems if stem and stem in text}
+    assert set(finder.all_in(text)) == wanted
+    assert finder.any_in(text) == bool(wanted)

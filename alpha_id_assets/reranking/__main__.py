@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alpha_id_assets.evaluating import holdout_semantic
-from alpha_id_assets.reranking.examples import draw_calibration, make_examples
+from alpha_id_assets.reranking.examples import Examples, draw_calibration, make_examples, misspelt
 from alpha_id_assets.reranking.training import BoostingSettings, train_trees
 from alpha_id_runtime.boosting import MODEL
 from alpha_id_runtime.build import open_published
@@ -33,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m alpha_id_assets.reranking", description=__doc__)
     parser.add_argument("--storage", type=Path, help="holds a published full-size build")
     parser.add_argument("--out", type=Path, default=MODEL)
+    parser.add_argument("--folds", type=int, default=2, help="draws, each with a held-out encoder of its own")
     parser.add_argument("--held-out", type=int, default=4000)
     parser.add_argument("--noise", type=int, default=2000)
     parser.add_argument("--paraphrase", type=int, default=1500)
@@ -45,13 +46,21 @@ def main() -> int:
             "noise": options.noise,
             "paraphrase": options.paraphrase,
         }
-        cases = draw_calibration(build, counts, SEED)
-        semantic = holdout_semantic(build, cases, config, progress=_say)
-        fusion = FusionReranker(build, semantic.index, config.fusion, None)
-        examples = make_examples(build, semantic, fusion, cases, progress=_count)
+        parts: list[Examples] = []
+        seen: set[tuple[str, int | None]] = set()
+        for fold in range(options.folds):
+            drawn = draw_calibration(build, counts, SEED + fold)
+            cases = [case for case in drawn if (case.kind, case.source_row) not in seen]
+            seen.update((case.kind, case.source_row) for case in cases)
+            semantic = holdout_semantic(build, cases, config, progress=_say)
+            cases += misspelt(build, cases, SEED + fold)
+            fusion = FusionReranker(build, semantic.index, config.fusion, None)
+            parts.append(make_examples(build, semantic, fusion, cases, progress=_count))
+        examples = Examples.joined(parts)
         note = {
             "seed": SEED,
             "cases": counts,
+            "folds": options.folds,
             "editions": [build.manifest.alpha_id.edition, build.manifest.claml.edition],
         }
         model = train_trees(examples, BoostingSettings(), note)

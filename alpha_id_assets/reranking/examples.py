@@ -1,20 +1,22 @@
 """Training examples of the learned reranker: candidate codes of phrases whose code is known.
 
-Holds: three kinds of phrases, all of the calibration quarter: held out (the entry and its twins are no
-candidates and were not seen by the encoder), noised and paraphrased (as dictated, the entry is a candidate).
+Holds: four kinds of phrases, all of the calibration quarter: held out (the entry and its twins are no
+candidates and were not seen by the encoder), some of these misspelt, noised and paraphrased (as dictated, the
+entry is a candidate).
 Refuses: every evaluation case, gold list and dev file: the draw takes the other side of the split.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from alpha_id_runtime.config import LexicalConfig, SemanticConfig
 from alpha_id_runtime.evaluation.adapter import corpus_of
-from alpha_id_runtime.evaluation.cases import draw_cases
+from alpha_id_runtime.evaluation.cases import case_rng, draw_cases
+from alpha_id_runtime.evaluation.noise import NoiseRates, add_noise
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE, rank_rows
 
 if TYPE_CHECKING:
@@ -44,6 +46,16 @@ class Examples:
         """Return the chosen rows (n,)."""
         return Examples(self.features[chosen], self.right[chosen], self.phrase[chosen])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Examples]) -> Examples:
+        """Return all rows of ``parts``, their phrases numbered on."""
+        firsts = np.cumsum([0, *(int(part.phrase.max(initial=-1)) + 1 for part in parts)])
+        return cls(
+            np.vstack([part.features for part in parts]),
+            np.concatenate([part.right for part in parts]),
+            np.concatenate([part.phrase + first for part, first in zip(parts, firsts[:-1], strict=True)]),
+        )
+
 
 def draw_calibration(build: Build, counts: dict[CaseKind, int], seed: int) -> list[Case]:
     """Return the cases to learn from, drawn by ``seed`` from the calibration quarter."""
@@ -53,6 +65,17 @@ def draw_calibration(build: Build, counts: dict[CaseKind, int], seed: int) -> li
         for kind, count in counts.items()
         for case in draw_cases(corpus, kind, count, seed, calibration=True)
     ]
+
+
+def misspelt(build: Build, cases: Sequence[Case], seed: int) -> list[Case]:
+    """Return every second held-out case in a noised copy: a new wording, and badly dictated."""
+    taken = frozenset(build.phrases.column("norm"))
+    copies = []
+    for case in [case for case in cases if case.kind == "held_out"][::2]:
+        made = add_noise(case.text, case_rng(seed, "misspelt", case.id), NoiseRates(), taken)
+        if made:
+            copies.append(replace(case, id=f"misspelt-{case.id}", text=made[0], done=made[1]))
+    return copies
 
 
 def make_examples(
@@ -77,10 +100,10 @@ def make_examples(
             lexical = rank_rows(build, case.text, lexical_settings, allow)
             if (lexical.scores >= TWIN_SCORE).any():
                 continue
-            rows, pool, total = fusion.pool(case.text, lexical, around, allow)
-            if not len(rows):
+            pool, total = fusion.pools([case.text], [lexical], [around], [allow])
+            if not len(total):
                 continue
-            speakers, own = fusion.judged(case.text, rows, pool, total, allow)
+            speakers, own = fusion.judged([case.text], pool, total, [allow])
             wanted = {*case.gold, *(code for equals in case.accept for code in equals)}
             features.append(own)
             right.append([build.phrases.codes[number] in wanted for number in pool.codes[speakers]])

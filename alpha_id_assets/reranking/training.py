@@ -44,7 +44,7 @@ class BoostingSettings:
     depth: int = 8
     min_leaf: int = 60
     l2: float = 5.0
-    listwise: float = 0.8
+    listwise: float = 0.9
     used: float = 1.0
     seed: int = 0
 

@@ -51,6 +51,7 @@ _NEAR_ENOUGH = 0.01
 # What numpy and LanceDB raise over files that hold anything but what they wrote.
 _DAMAGE = (OSError, ValueError, TypeError, RuntimeError, EOFError, SyntaxError, TokenError)
 _AT_ONCE = 64
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class DenseNote:
     """What a vector index holds and how it is to be searched.
 
     ``exact`` True: the approximate index missed its recall, every vector is compared. ``recall`` is that of
-    the approximate index at 100 against exact search, measured at build time.
+    the approximate index at 100 against exact search, measured at build time. ``refine_factor``: so many
+    times the rows asked for come from the quantised graph and are compared by their vectors.
     """
 
     fingerprint: str
@@ -170,32 +172,36 @@ class DenseIndex:
         return passing[exact_nearest(self._vectors[passing], query[None], pool)[0]]
 
     def similarity(self, query: Vectors, rows: Rows) -> npt.NDArray[np.float64]:
-        """Return the cosine of one query (dimension,) with each of ``rows``."""
-        return np.asarray(self._vectors[rows].astype(np.float32) @ query, dtype=np.float64)
+        """Return the cosine of one query (dimension,) with each of ``rows``.
+
+        In double precision: how BLAS sums up in single differs from run to run, and a score would tell.
+        """
+        return _cosines(self._vectors, query, rows)
 
     def prototype_similarity(self, queries: Vectors) -> npt.NDArray[np.float32]:
-        """Return the cosine of each query with each code's prototype: (n, len(codes)).
+        """Return the cosine of each query with each code, to find the nearest by: (n, len(codes))."""
+        return np.asarray(queries @ self._prototypes.T, dtype=np.float32)
 
-        A query's are the same to the last bit whatever queries come with it: BLAS sums a product of many rows
-        in another order, and the sixth digit of a score would tell.
+    def similarity_to_codes(self, query: Vectors, places: Rows) -> npt.NDArray[np.float64]:
+        """Return the cosine of one query with the prototypes at ``places`` of ``codes``, to rank by.
+
+        The same to the last bit whatever queries were asked with it, as ``similarity`` is.
         """
-        result = np.empty((len(queries), len(self.codes)), dtype=np.float32)
-        for query, scores in zip(queries, result, strict=True):
-            np.matmul(self._prototypes, query, out=scores)
-        return result
+        return _cosines(self._prototypes, query, places)
 
     def _search(self, queries: Vectors, limit: int) -> list[Rows]:
         if self._table is None:
             return exact_nearest(self._vectors, queries, limit)
-        wanted = limit * self.note.refine_factor
+        wanted = min(limit * self.note.refine_factor, self.note.rows)
         try:
+            # LanceDB's own refinement reads vectors from the table, for half of a search's time; they are
+            # mapped here anyway.
             answer = (
                 self._table.search(queries if len(queries) > 1 else queries[0])
                 .distance_type("dot")
                 .nprobes(self.note.nprobes)
                 .ef(max(self.note.ef, wanted))
-                .refine_factor(self.note.refine_factor)
-                .limit(limit)
+                .limit(wanted)
                 .select(["row", "_distance"])
                 .to_arrow()
             )
@@ -204,16 +210,20 @@ class DenseIndex:
                 f"The vector index cannot be searched ({type(error).__name__}). {CURE}"
             ) from error
         rows = answer.column("row").to_numpy().astype(np.int64)
-        distances = answer.column("_distance").to_numpy()
-        owner = (
-            answer.column("query_index").to_numpy()
-            if len(queries) > 1
-            else np.zeros(len(rows), dtype=np.int32)
-        )
-        # Nearest first, ties by row: the order must not hang on how LanceDB merges its parts.
-        order = np.lexsort((rows, distances, owner))
-        bounds = np.searchsorted(owner[order], np.arange(1, len(queries)))
-        return np.split(rows[order], bounds)
+        if len(queries) == 1:
+            return [self._refined(queries[0], rows, limit)]
+        owner = answer.column("query_index").to_numpy()
+        return [self._refined(query, rows[owner == place], limit) for place, query in enumerate(queries)]
+
+    def _refined(self, query: Vectors, rows: Rows, limit: int) -> Rows:
+        """Return the ``limit`` nearest of ``rows`` by their vectors, best first, ties by row."""
+        return rows[np.lexsort((rows, -self.similarity(query, rows)))][:limit]
+
+
+def _cosines(vectors: npt.NDArray[Any], query: Vectors, places: Rows) -> npt.NDArray[np.float64]:
+    cosines = vectors[places].astype(np.float64) @ query.astype(np.float64)
+    # Twins of one text are equally near, wherever in the product they stand.
+    return np.round(cosines, _DIGITS)
 
 
 def exact_nearest(vectors: npt.NDArray[Any], queries: Vectors, limit: int) -> list[Rows]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from tokenize import TokenError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,18 @@ from alpha_id_runtime.retrieval.schema import UNIT_FILES
 from alpha_id_runtime.text import trigrams
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy.typing as npt
+
+
+class TextUnits(NamedTuple):
+    """The distinct trigrams of a text: ids of those the corpus has, ascending; idf sum and number of all."""
+
+    known: npt.NDArray[np.int64]
+    weight: float
+    size: int
 
 
 @dataclass(frozen=True)
@@ -52,35 +62,53 @@ class PhraseUnits:
             raise ArtefactsIncompatibleError(f"A file under {folder} is damaged. {BUILD_CURE}") from error
         return cls(vocabulary, *arrays)
 
-    def weight_of(self, normalised: str) -> tuple[float, int]:
-        """Return (the idf in sum, the number) of the distinct trigrams of a normalised text.
+    def of_text(self, normalised: str) -> TextUnits:
+        """Return the distinct trigrams of a normalised text.
 
         A trigram that the corpus lacks weighs as much as its rarest one: it can match nothing.
         """
         grams = set(trigrams(normalised))
-        known = [self.vocabulary[gram] for gram in grams if gram in self.vocabulary]
-        rarest = float(self.idf.max()) if len(self.idf) else 0.0
-        return float(self.idf[known].sum()) + (len(grams) - len(known)) * rarest, len(grams)
+        # In one order: that of a set of strings differs from process to process.
+        known = np.array(
+            sorted(self.vocabulary[gram] for gram in grams if gram in self.vocabulary), dtype=np.int64
+        )
+        weight = float(self.idf[known].sum(dtype=np.float64)) + (len(grams) - len(known)) * self._rarest
+        return TextUnits(known, weight, len(grams))
 
-    def dice(self, normalised: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the idf-weighted Dice coefficient, 0 to 1, of a normalised phrase with each of ``rows``.
+    @cached_property
+    def _rarest(self) -> float:
+        return float(self.idf.max()) if len(self.idf) else 0.0
 
-        A trigram that the corpus lacks weighs as much as its rarest one: it can match nothing.
+    def dice(
+        self,
+        texts: Sequence[TextUnits],
+        rows: npt.NDArray[np.int64],
+        owner: npt.NDArray[np.int64] | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """Return the idf-weighted Dice coefficient, 0 to 1, of each of ``rows`` with the text it is for.
+
+        ``owner`` (n,): which of ``texts`` each row is compared with; None where there is one text.
         """
-        grams = set(trigrams(normalised))
-        known = [self.vocabulary[gram] for gram in grams if gram in self.vocabulary]
-        own = np.zeros(len(self.idf), dtype=np.float64)
-        own[known] = self.idf[known]
-        weight = own.sum() + (len(grams) - len(known)) * (float(self.idf.max()) if len(self.idf) else 0.0)
-        if not len(rows) or weight == 0:
-            return np.zeros(len(rows))
+        if not len(rows):
+            return np.zeros(0)
+        size = len(self.idf)
+        own = np.zeros(len(texts) * size)
+        for place, text in enumerate(texts):
+            own[text.known + place * size] = self.idf[text.known]
         starts, ends = self.indptr[rows], self.indptr[rows + 1]
         lengths = ends - starts
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths)
-        running = np.concatenate(([0.0], np.cumsum(own[self.ids[positions]])))
-        shared = running[offsets[1:]] - running[offsets[:-1]]
-        return np.asarray(2 * shared / (weight + self.weight[rows]), dtype=np.float64)
+        offsets = np.cumsum(lengths) - lengths
+        total = int(lengths.sum())
+        ids = self.ids[np.arange(total) + np.repeat(starts - offsets, lengths)]
+        if owner is not None:
+            ids = ids + np.repeat(owner * size, lengths)
+        # One sum a row, whatever rows stand before it; a row without trigrams shares none.
+        shared = np.add.reduceat(np.append(own[ids], 0.0), offsets)
+        shared[lengths == 0] = 0.0
+        weights = np.array([text.weight for text in texts])
+        whole = (weights[0] if owner is None else weights[owner]) + self.weight[rows]
+        dice: npt.NDArray[np.float64] = np.divide(2 * shared, whole, out=np.zeros(len(rows)), where=whole > 0)
+        return dice
 
 
 def build_units(normalised: list[str]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Words around a diagnosis: certainty, side, headings, dates, doses.
 
-Holds: ``tables/cues.tsv`` as patterns and word lists, and functions that read or take off what it describes.
-Refuses: abbreviations, degrees, synonyms, and lines without a diagnosis; they are read elsewhere.
+Holds: ``tables/cues.tsv`` and ``tables/drugs.tsv`` as patterns and word lists, and functions that read or
+take off what they describe. Refuses: abbreviations, degrees, synonyms, and lines without a diagnosis; they
+are read elsewhere.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.text import fold
-from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table
+from alpha_id_runtime.understanding.tables import Finder, LazyPattern, Row, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from alpha_id_runtime.model import Certainty, Laterality
 
+_TABLES = ("cues.tsv", "drugs.tsv")
 COLUMNS = ("kind", "value", "trigger", "pattern", "reason")
 # Kinds of rows that hold one regular expression each, and kinds that may hold lists of words.
 PATTERNS = (
     "start", "end", "tail", "side", "anatomy", "eye", "eye context", "heading", "date", "dose", "measure",
     "tnm", "no diagnosis",
 )  # fmt: skip
-LISTS = ("procedure", "not procedure", "disease", "drug", "lab", "remark")
+LISTS = (
+    "procedure", "not procedure", "disease", "drug", "beside drug", "lab", "measured", "score", "normal",
+    "exam", "aid", "order", "paper", "beside", "remark",
+)  # fmt: skip
 _LISTED = ("word", "start", "end", "part")
 TAKEN_OFF = (("tnm", "TNM or grading"), ("measure", "measured value"), ("dose", "dose"), ("date", "date"))
 
@@ -37,6 +42,8 @@ _NUMBERING = LazyPattern(
 )
 _WORD = LazyPattern(r"[^\W\d_]{2,}")
 _DIGIT = LazyPattern(r"\d")
+_FOLDED_WORD = LazyPattern(r"[^\W_][\w/-]*")
+_ANY_DIGIT = "0"
 _REACH = 64  # words of certainty lie within so many signs of the start or end
 _SEVERAL = LazyPattern(r"[,;]\s|\bDD\b")
 
@@ -53,20 +60,37 @@ class Cue(NamedTuple):
 class Gate:
     """The rows of one kind behind their triggers: most lines hold none, and no pattern is tried."""
 
-    __slots__ = ("_triggers", "cues")
+    __slots__ = ("_always", "_digit", "_finder", "_places", "_triggers", "cues")
 
-    def __init__(self, cues: tuple[Cue, ...]) -> None:
-        """Take the rows in their order; "" as a trigger opens always, ``0`` at any digit."""
+    def __init__(self, cues: tuple[Cue, ...], finder: Finder) -> None:
+        """Take the rows in their order, and what finds the triggers of all kinds in a text.
+
+        A row without a trigger is always tried; ``0`` stands for any digit.
+        """
         self.cues = cues
-        self._triggers = tuple((trigger, cue) for cue in cues for trigger in cue.triggers or ("",))
+        self._finder = finder
+        self._always = [place for place, cue in enumerate(cues) if not cue.triggers]
+        self._places: dict[str, list[int]] = {}
+        for place, cue in enumerate(cues):
+            for trigger in cue.triggers:
+                self._places.setdefault(trigger, []).append(place)
+        self._digit = self._places.get(_ANY_DIGIT, [])
+        self._triggers = frozenset(self._places)
+
+    def opens(self, low: str) -> bool:
+        """Return whether a row may match in ``low`` or in any part of it."""
+        return bool(self._always or self._digit or self._triggers & self._finder.all_in(low))
 
     def among(self, low: str) -> list[Cue]:
         """Return the rows that may match in ``low``, in order."""
-        found: list[Cue] = []
-        for trigger, cue in self._triggers:
-            if (trigger in low or (trigger == "0" and _DIGIT().search(low))) and cue not in found[-1:]:
-                found.append(cue)
-        return found
+        found = self._triggers & self._finder.all_in(low)
+        digit = self._digit and _DIGIT().search(low)
+        if not found and not digit:
+            return [self.cues[place] for place in self._always]
+        places = {*self._always, *(self._digit if digit else ())}
+        for trigger in found:
+            places.update(self._places[trigger])
+        return [self.cues[place] for place in sorted(places)]
 
 
 class Words(NamedTuple):
@@ -75,7 +99,7 @@ class Words(NamedTuple):
     whole: frozenset[str]
     starts: tuple[str, ...]
     ends: tuple[str, ...]
-    parts: tuple[str, ...]
+    parts: Finder
     patterns: Gate
     reason: str
 
@@ -85,15 +109,19 @@ class Words(NamedTuple):
             word in self.whole
             or word.startswith(self.starts)
             or word.endswith(self.ends)
-            or any(cue.pattern().fullmatch(word) for cue in self.patterns.among(word))
+            or (
+                bool(self.patterns.cues)
+                and any(cue.pattern().fullmatch(word) for cue in self.patterns.among(word))
+            )
         )
+
+    def is_built_so(self, word: str) -> bool:
+        """Return whether a folded ``word`` has a start or an end of this kind."""
+        return word.startswith(self.starts) or word.endswith(self.ends)
 
     def found_in(self, low: str) -> bool:
         """Return whether a part or a pattern of this kind stands in the folded text ``low``."""
-        for part in self.parts:  # a generator costs more than the search
-            if part in low:
-                return True
-        return any(cue.pattern().search(low) for cue in self.patterns.among(low))
+        return self.parts.any_in(low) or any(cue.pattern().search(low) for cue in self.patterns.among(low))
 
 
 class Cues(NamedTuple):
@@ -111,7 +139,7 @@ def load_cues(folder: Path | None = None) -> Cues:
         ConfigError: a row is broken or a kind is missing.
     """
     by_kind: dict[str, list[Row]] = {kind: [] for kind in (*PATTERNS, *LISTS)}
-    rows = read_table("cues.tsv", COLUMNS, folder)
+    rows = [row for table in _TABLES for row in read_table(table, COLUMNS, folder)]
     for row in rows:
         row.filled("pattern")
         kind = row.one_of("kind", (*PATTERNS, *LISTS))
@@ -127,9 +155,10 @@ def load_cues(folder: Path | None = None) -> Cues:
     missing = [kind for kind, found in by_kind.items() if not found]
     if missing:
         raise rows[0].fail(f"the table has no row of kind {missing[0]!r}.")
+    triggers = Finder(trigger for row in rows for trigger in row.stems("trigger"))
     return Cues(
-        {kind: Gate(tuple(_cue(row) for row in by_kind[kind])) for kind in PATTERNS},
-        {kind: _words(by_kind[kind]) for kind in LISTS},
+        {kind: Gate(tuple(_cue(row) for row in by_kind[kind]), triggers) for kind in PATTERNS},
+        {kind: _words(by_kind[kind], triggers) for kind in LISTS},
     )
 
 
@@ -156,16 +185,17 @@ def _cue(row: Row) -> Cue:
     return Cue(row["value"], row.stems("trigger"), row.pattern("pattern", source), row["reason"])
 
 
-def _words(rows: list[Row]) -> Words:
-    lists = {
-        value: tuple(w for r in rows if r["value"] == value for w in r.stems("pattern")) for value in _LISTED
-    }
+def _words(rows: list[Row], triggers: Finder) -> Words:
+    lists: dict[str, tuple[str, ...]] = dict.fromkeys(_LISTED, ())
+    for row in rows:
+        if row["value"]:
+            lists[row["value"]] += row.stems("pattern")
     return Words(
         frozenset(lists["word"]),
         lists["start"],
         lists["end"],
-        lists["part"],
-        Gate(tuple(_cue(row) for row in rows if not row["value"])),
+        Finder(lists["part"]),
+        Gate(tuple(_cue(row) for row in rows if not row["value"]), triggers),
         rows[0]["reason"],
     )
 
@@ -173,11 +203,15 @@ def _words(rows: list[Row]) -> Words:
 def take_heading(text: str) -> tuple[str, list[str]]:
     """Return ``text`` without bullets, numbering and a heading such as "Diagnosen:", and notes on them."""
     notes = []
-    bare = text[_NUMBERING().match(text).end() :]  # type: ignore[union-attr]  # matches the empty text too
+    bare = text
+    if not text[:1].isalpha() or ")" in text[1:6]:  # else no numbering can begin it
+        bare = text[_NUMBERING().match(text).end() :]  # type: ignore[union-attr]  # matches the empty text too
     if bare != text and bare.strip():
         notes.append("numbering")
     else:
         bare = text
+    if ":" not in bare:
+        return bare, notes
     whole = folded(bare)
     for cue in load_cues().patterns["heading"].among(whole.low):
         match = cue.pattern().match(whole.low)
@@ -188,7 +222,15 @@ def take_heading(text: str) -> tuple[str, list[str]]:
     return bare, notes
 
 
-def take_certainty(text: str) -> tuple[str, Certainty | None, list[str]]:
+def may_say_certainty(text: str) -> bool:
+    """Return whether ``text`` or a part of it may hold words of certainty; if not, spare the search."""
+    patterns = load_cues().patterns
+    low = folded(text).low
+    return patterns["start"].opens(low) or patterns["end"].opens(low)
+
+
+@lru_cache(maxsize=64)
+def take_certainty(text: str) -> tuple[str, Certainty | None, tuple[str, ...]]:
     """Return ``text`` without the certainty words at its start and end, the certainty, and the words.
 
     Of several the first at the start counts, then the one at the end.
@@ -207,7 +249,7 @@ def take_certainty(text: str) -> tuple[str, Certainty | None, list[str]]:
         first = value if first is None or (first == "G" and value != "G") else first
         notes.append(text[start:end].strip(" ,:()"))
         text = kept
-    return text, cast("Certainty | None", first), notes
+    return text, cast("Certainty | None", first), tuple(notes)
 
 
 def _certainty_at(text: str, gate: Gate, *, at_start: bool) -> tuple[str, tuple[int, int]] | None:
@@ -253,9 +295,17 @@ def take_side(text: str) -> tuple[str, Laterality | None, list[str]]:
     return cut(text, spans), cast("Laterality", "B" if both else found[0]), notes
 
 
+@lru_cache(maxsize=1)
+def _any_eye() -> re.Pattern[str]:
+    """Return one pattern for the letters of any side: one search tells that there are none."""
+    return re.compile("|".join(cue.pattern().pattern for cue in load_cues().patterns["eye"].cues))
+
+
 def _eyes(text: str, low: str) -> list[tuple[str, tuple[int, int]]]:
     """Return the sides said by letters ("RA", as written) beside a word of the eye or before a colon."""
     patterns = load_cues().patterns
+    if not _any_eye().search(text):
+        return []
     return [
         (cue.value, match.span())
         for cue in patterns["eye"].cues
@@ -264,7 +314,8 @@ def _eyes(text: str, low: str) -> list[tuple[str, tuple[int, int]]]:
     ]
 
 
-def take_off(text: str) -> tuple[str, list[str]]:
+@lru_cache(maxsize=64)
+def take_off(text: str) -> tuple[str, tuple[str, ...]]:
     """Return ``text`` without TNM, measured values, doses, dates and a denying tail, and notes on them."""
     notes = []
     patterns = load_cues().patterns
@@ -279,7 +330,7 @@ def take_off(text: str) -> tuple[str, list[str]]:
     if spans and _WORD().search(cut(text, spans)):
         text = cut(text, spans)
         notes.append("denying tail")
-    return text, notes
+    return text, tuple(notes)
 
 
 def _spans(gate: Gate, low: str) -> list[tuple[int, int]]:
@@ -310,4 +361,4 @@ def is_word(text: str) -> bool:
 
 def folded_words(text: str) -> list[str]:
     """Return the folded words of ``text``, hyphens and slashes inside kept."""
-    return re.findall(r"[^\W_][\w/-]*", fold(text))
+    return _FOLDED_WORD().findall(fold(text))

@@ -33,6 +33,7 @@ _VITAMIN = LazyPattern(r"^[\s-]*(?:mangel|hypovit|defizit|substitution|spritze|i
 _CHROMOSOME = LazyPattern(r"\b(?:t|del|inv|dup)\s?\(\d")
 _SEPARATED = LazyPattern(r"(?:^|[,;:()\[\]|=–-])\s*$")
 _ENDED = LazyPattern(r"^\s*(?:$|[,;:.()\[\]|])")
+_DIGIT = LazyPattern(r"\d")
 
 
 class Given(NamedTuple):
@@ -46,7 +47,7 @@ class Given(NamedTuple):
 
 def take_codes(text: str) -> Given:
     """Return the ICD codes in ``text``, in capitals, without mark and ``.-``, and the text without them."""
-    if not any(char.isdecimal() for char in text):
+    if not _DIGIT().search(text):
         return Given((), text, None, None)
     codes: list[str] = []
     kept: list[str] = []

@@ -5,9 +5,11 @@ Holds: why a line yields no code, in words. Refuses: taking anything off a line 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.text import fold
+from alpha_id_runtime.understanding.abbreviations import expand
 from alpha_id_runtime.understanding.cues import Cues, folded_words, is_word, load_cues, take_off
 from alpha_id_runtime.understanding.tables import LazyPattern
 
@@ -27,6 +29,16 @@ _SEGMENT = LazyPattern(r"\s*(?:[,;](?!\d)|\s[-–/]\s|\s(?:und|sowie|u\.)\s)\s*"
 _JOINED = LazyPattern(r"[,;]|\b(?:unter|bei|wegen|mit|nach|gegen|durch|aktuell)\b")
 _COMMA = LazyPattern(r"[,;](?!\d)")
 _WORDS_OF_A_DRUG = 4  # a name, a form, how it is given
+# Kinds of words of which a line without a diagnosis is made, the one that gives the reason first. Those
+# of the second say nothing without a figure: "Cholesterin" may stand for a raised one.
+_HEADS = ("drug", "exam", "order", "aid", "paper", "normal", "lab", "measured", "score")
+_DIGIT = LazyPattern(r"\d")
+_WITH_FIGURES = {"lab": _DIGIT, "measured": _DIGIT, "score": LazyPattern(r"\d|\b(?:i{1,3}|iv|v)[ab]?\b")}
+_PLAIN = (*_HEADS, "beside drug", "beside")
+_NAME = LazyPattern(r"[a-zμ0-9]*[a-zμ][a-zμ0-9]*(?:[-/][a-zμ0-9]+)*\.?")
+_JOINT = LazyPattern(r"[-/]")
+_MARKED = LazyPattern(r"[↑↓⇑⇓⬆⬇↗↘?]")  # a value out of its range, or a doubt
+_LEAST_COMPOUND = 6
 
 
 def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
@@ -42,7 +54,7 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     for part in _SEGMENT().split(text):
         if is_word(part) and part != text:
             reason = _reason(part, certainty)
-            if reason is None:
+            if reason is None and not _kinds_said(fold(part)):  # "Leber, Milz unauffällig"
                 return None
             first = first or reason
     return first
@@ -73,13 +85,20 @@ def _reason(text: str, certainty: Certainty | None) -> str | None:
         return "no word in the line"
     ill = cues.words["disease"].found_in(low)
     for cue in cues.patterns["no diagnosis"].among(low):
-        if not ill or cue.reason.endswith(_EVEN_IF_ILL):
+        certain = cue.reason.endswith(_EVEN_IF_ILL)
+        if not ill or certain:
             match = cue.pattern().fullmatch(low)
-            if match and _listed(cues, match):
+            if match and _listed(cues, match) and (certain or not _is_ill_in_full(text, cues)):
                 return cue.reason
     if certainty != "Z" and _is_procedure(low, cues):
         return cues.words["procedure"].reason
-    return None if ill else _only_figures(text)
+    known = None if certainty == "Z" else _only_known_words(low)
+    return known or (None if ill else _only_figures(text))
+
+
+def _is_ill_in_full(text: str, cues: Cues) -> bool:
+    """Return whether ``text`` names a disease by its abbreviation ("MS stabil")."""
+    return any(cues.words["disease"].found_in(fold(each.text)) for each in expand(text))
 
 
 def _listed(cues: Cues, match: re.Match[str]) -> bool:
@@ -92,6 +111,82 @@ def _listed(cues: Cues, match: re.Match[str]) -> bool:
 
 
 _SEPARATOR = LazyPattern(r"[\s/+,]+")
+
+
+def _only_known_words(low: str) -> str | None:
+    """Return the reason where every word of a folded line belongs to lines without a diagnosis."""
+    said = _kinds_said(low)
+    for kind in _HEADS:
+        if kind in said and (kind not in _WITH_FIGURES or _WITH_FIGURES[kind]().search(low)):
+            return load_cues().words[kind].reason
+    return None
+
+
+def _kinds_said(low: str) -> set[str]:
+    """Return the kinds of the words of ``low``; none where a word is of no kind.
+
+    One word that no list knows, and the line may hold a diagnosis: "Kontrolle bei Struma", "TSH erhöht".
+    """
+    first = _NAME().search(low)
+    if not first or not _kinds_of(first.group()) or _MARKED().search(low):
+        return set()
+    for cue in load_cues().words["beside"].patterns.among(low):
+        low = cue.pattern().sub(" ", low)
+    said: set[str] = set()
+    for word in _NAME().findall(low):
+        kinds = _kinds_of(word)
+        if not kinds:
+            return set()
+        said |= kinds
+    return said
+
+
+class _Vocabulary(NamedTuple):
+    """The words of lines without a diagnosis: whole ones by their kinds, starts and ends of all kinds."""
+
+    whole: dict[str, frozenset[str]]
+    starts: tuple[str, ...]
+    ends: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def _vocabulary() -> _Vocabulary:
+    words = load_cues().words
+    whole: dict[str, set[str]] = {}
+    for kind in _PLAIN:
+        for word in words[kind].whole:
+            whole.setdefault(word, set()).add(kind)
+    return _Vocabulary(
+        {word: frozenset(kinds) for word, kinds in whole.items()},
+        tuple(start for kind in _HEADS for start in words[kind].starts),
+        tuple(end for kind in _HEADS for end in words[kind].ends),
+    )
+
+
+_UNKNOWN: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=8192)
+def _kinds_of(word: str) -> frozenset[str]:
+    """Return of which kinds a folded word is, or each of its parts at hyphen and slash; none: unknown."""
+    known = _vocabulary()
+    bare = word.rstrip(".")
+    forms = (word, bare, word.strip("0123456789."), word.strip("0123456789"))
+    if "" in forms:  # figures only, as in "4x2"
+        return frozenset({"beside"})
+    kinds = _UNKNOWN.union(*(known.whole.get(form, _UNKNOWN) for form in forms))
+    if (
+        not kinds
+        and len(bare) >= _LEAST_COMPOUND
+        and (bare.startswith(known.starts) or bare.endswith(known.ends))
+    ):
+        words = load_cues().words
+        if not words["disease"].found_in(bare):
+            kinds = frozenset(kind for kind in _HEADS if words[kind].is_built_so(bare))
+    if not kinds and _JOINT().search(bare):
+        parts = [_kinds_of(part) for part in _JOINT().split(bare) if part]
+        kinds = _UNKNOWN.union(*parts) if all(parts) else _UNKNOWN
+    return kinds
 
 
 def _only_figures(text: str) -> str | None:

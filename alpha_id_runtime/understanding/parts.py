@@ -7,6 +7,7 @@ which part is the diagnosis.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from alpha_id_runtime.text import fold
 from alpha_id_runtime.understanding.tables import LazyPattern
@@ -35,6 +36,7 @@ _HEADS = (
 MAX_PARTS = 6
 
 
+@lru_cache(maxsize=64)
 def split_parts(text: str) -> tuple[str, ...]:
     """Return the parts of ``text``, at most six, in order; empty where it is one piece.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.reading import Decides, Degree
-from alpha_id_runtime.understanding.tables import LazyPattern, Row, RowPattern, folded, read_table
+from alpha_id_runtime.understanding.tables import Finder, LazyPattern, Row, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
     import re
@@ -148,13 +148,13 @@ def _triggers(row: Row) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _by_trigger(folder: Path | None) -> tuple[tuple[str, frozenset[int]], ...]:
-    """Return each trigger with the places of its patterns; most lines hold no trigger."""
+def _by_trigger(folder: Path | None) -> tuple[Finder, dict[str, set[int]]]:
+    """Return the triggers, and the places of the patterns of each; most lines hold none."""
     places: dict[str, set[int]] = {}
     for place, pattern in enumerate(load_scales(folder)):
         for trigger in pattern.triggers:
             places.setdefault(trigger, set()).add(place)
-    return tuple((trigger, frozenset(found)) for trigger, found in places.items())
+    return Finder(places), places
 
 
 def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, tuple[int, int]], ...]:
@@ -165,9 +165,11 @@ def find_degrees(text: str, folder: Path | None = None) -> tuple[tuple[Degree, t
     whole = folded(text)
     lowered = whole.low
     tried: set[int] = set()
-    for trigger, places in _by_trigger(folder):
-        if trigger in lowered:
-            tried |= places
+    triggers, places = _by_trigger(folder)
+    for trigger in triggers.all_in(lowered):
+        tried |= places[trigger]
+    if not tried:
+        return ()
     found: list[tuple[Degree, tuple[int, int]]] = []
     families: set[str] = set()
     patterns = load_scales(folder)

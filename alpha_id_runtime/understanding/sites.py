@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.understanding.reading import Site, label_of
-from alpha_id_runtime.understanding.tables import RowPattern, folded, read_table
+from alpha_id_runtime.understanding.tables import Finder, RowPattern, folded, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 COLUMNS = ("family", "base", "label", "words", "pattern")
 NO_SITE = "-"
 _WORD = re.compile(r"[^\W_]+")
+_DIGIT = re.compile(r"\d")
 
 
 class _Family(NamedTuple):
-    """The sites of one family: words with their site, the longest first; None where a word is no site."""
+    """The sites of one family: words with their rank (the longest first) and site, None for no site."""
 
-    words: tuple[tuple[str, Site | None], ...]
+    words: dict[str, tuple[int, Site | None]]
+    finder: Finder
     tokens: dict[str, Site]
     patterns: tuple[tuple[RowPattern, Site], ...]
     labels: tuple[str, ...]
@@ -56,7 +58,8 @@ def load_sites(folder: Path | None = None) -> tuple[_Family, ...]:
             labels.setdefault(family, []).append(label)
     return tuple(
         _Family(
-            tuple(sorted(words.get(family, {}).items(), key=lambda pair: -len(pair[0]))),
+            _ranked(words.get(family, {})),
+            Finder(words.get(family, {})),
             tokens.get(family, {}),
             tuple(patterns.get(family, ())),
             tuple(found),
@@ -65,30 +68,38 @@ def load_sites(folder: Path | None = None) -> tuple[_Family, ...]:
     )
 
 
+def _ranked(words: dict[str, Site | None]) -> dict[str, tuple[int, Site | None]]:
+    longest_first = sorted(words, key=lambda word: -len(word))
+    return {word: (rank, words[word]) for rank, word in enumerate(longest_first)}
+
+
 def find_sites(text: str) -> tuple[Site, ...]:
     """Return the site that ``text`` says of each family; none of a family of which it says several."""
     low = folded(text).low
-    said = [_said(family, low) for family in load_sites()]
+    tokens = frozenset(_WORD.findall(low))
+    figures = _DIGIT.search(low) is not None
+    said = [_said(family, low, tokens, figures=figures) for family in load_sites()]
     return tuple(site for sites in said if len(sites) == 1 for site in sites)
 
 
-def _said(family: _Family, low: str) -> set[Site]:
+def _said(family: _Family, low: str, tokens: frozenset[str], *, figures: bool) -> set[Site]:
     """Return the sites of a family that stand in ``low``: levels in figures, words, else short forms."""
     sites: set[Site] = set()
     left = low
-    if family.patterns and any(map(str.isdecimal, low)):
+    if figures:
         for pattern, site in family.patterns:
             rest = pattern().sub(" ", left)
             if rest != left:
                 left = rest
                 sites.add(site)
-    for word, meant in family.words:
+    for word in sorted(family.finder.all_in(low), key=lambda word: family.words[word][0]):
         if word in left:
             left = left.replace(word, " ")
+            meant = family.words[word][1]
             if meant is not None:
                 sites.add(meant)
     if not sites and family.tokens:
-        sites.update(family.tokens[token] for token in _WORD.findall(low) if token in family.tokens)
+        sites.update(family.tokens[token] for token in tokens & family.tokens.keys())
     return sites
 
 

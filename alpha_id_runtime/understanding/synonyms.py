@@ -177,6 +177,8 @@ def _phrase_at(table: Synonyms, words: list[re.Match[str]], index: int) -> tuple
         if count:
             return count, meanings
     meant = meanings_of(table, word)
+    if not meant and "-" in word:  # "Defi-Träger" is "Defiträger"
+        meant = meanings_of(table, word.replace("-", ""))
     return (1, meant) if meant else None
 
 

@@ -69,6 +69,52 @@ def folded(text: str) -> Folded:
     return Folded(text)
 
 
+class Finder:
+    """Which of many stems stand in a text: looked up by their first signs, as nearly all stand nowhere in it.
+
+    What was found in the last texts is kept: several readers ask of the same text.
+    """
+
+    __slots__ = ("_by_start", "_short", "_starts", "all_in")
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        """Take the stems, folded; "" is in no text."""
+        self._by_start: dict[str, list[str]] = {}
+        short = []
+        for stem in dict.fromkeys(stems):
+            if len(stem) >= _START:
+                self._by_start.setdefault(stem[:_START], []).append(stem)
+            elif stem:
+                short.append(stem)
+        self._starts = frozenset(self._by_start)
+        self._short = tuple(short)
+        self.all_in = lru_cache(maxsize=64)(self._all_in)
+
+    def any_in(self, low: str) -> bool:
+        """Return whether a stem stands in the folded text ``low``."""
+        for start in self._starts & _starts_in(low):
+            for stem in self._by_start[start]:
+                if stem in low:
+                    return True
+        return any(stem in low for stem in self._short) if self._short else False
+
+    def _all_in(self, low: str) -> frozenset[str]:
+        """Return the stems that stand in the folded text ``low``."""
+        found = [stem for stem in self._short if stem in low]
+        for start in self._starts & _starts_in(low):
+            found += [stem for stem in self._by_start[start] if stem in low]
+        return frozenset(found)
+
+
+_START = 3
+
+
+@lru_cache(maxsize=64)
+def _starts_in(low: str) -> frozenset[str]:
+    """Return every three signs in a row of ``low``; the same text is asked of many finders."""
+    return frozenset(map("".join, zip(low, low[1:], low[2:], strict=False)))
+
+
 class LazyPattern:
     """A regular expression, compiled at its first use: a cold start pays only for what it needs."""
 
@@ -141,7 +187,8 @@ class Row:
 
     def stems(self, column: str) -> tuple[str, ...]:
         """Return the cell split at ``|``, each part folded."""
-        return tuple(fold(part) for part in self.many(column))
+        cell = fold(self.cells[column])  # at once: a table holds thousands of words
+        return tuple(part for part in map(str.strip, cell.split("|")) if part)
 
     def pattern(self, column: str, text: str | None = None) -> RowPattern:
         """Return the cell (or ``text`` made from it) as a pattern over folded text, not yet compiled."""

@@ -9,11 +9,19 @@ off; what is left is the core. Variants come from the core: abbreviations, synon
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.text import canonical, fold
 from alpha_id_runtime.understanding.abbreviations import Expansion, expand, is_short
-from alpha_id_runtime.understanding.cues import cut, take_certainty, take_heading, take_off, take_side
+from alpha_id_runtime.understanding.cues import (
+    cut,
+    may_say_certainty,
+    take_certainty,
+    take_heading,
+    take_off,
+    take_side,
+)
 from alpha_id_runtime.understanding.given import take_codes
 from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis, without_empty_parts
 from alpha_id_runtime.understanding.parts import split_parts
@@ -32,6 +40,7 @@ MAX_VARIANTS = 12
 MAX_PHRASE = 2000  # a longer line is no phrase; only its start is understood
 _EMPTY_BRACKETS = LazyPattern(r"[(\[]\s*[,;:.–-]*\s*[)\]]")
 _LOOSE = LazyPattern(r"\s+(?=[,;.)\]])|(?<=[(\[])\s+|(?:[,;]\s*)+(?=[,;)])")
+_TIDY = LazyPattern(r"[^\W_]+(?:[ -][^\W_]+)*")
 _EDGES = " \t,;:.–—-=/+|&"
 _WORD = LazyPattern(r"[^\W\d_]{2,}")
 _LETTER = LazyPattern(r"[^\W\d_]")
@@ -65,12 +74,12 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"certainty: {word}" for word in words]
     certainty = given.certainty or certainty
     no_diagnosis = None if given.codes else why_no_diagnosis(bare, certainty)
-    bare, side, words = take_side(bare)
-    removed += [f"side: {word}" for word in words]
+    bare, side, sides = take_side(bare)
+    removed += [f"side: {word}" for word in sides]
     side = given.laterality or side
     degrees = find_degrees(bare)
-    stripped, notes = take_off(without_empty_parts(bare))
-    removed += notes
+    stripped, off = take_off(without_empty_parts(bare))
+    removed += off
     cued = _tidy(stripped)
     core, whole_certainty = _inner_certainty(cued, certainty, removed)
     core = _first_with_letter(core, cued, line, canonical(text), original)
@@ -92,7 +101,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
     variants = [
         *_rewritings(core, expansions),
-        *_parts(cued, core, whole_certainty, mined),
+        *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
         *_siblings(original, core, expansions, whole_certainty, side, _without_degree(bare, degrees)),
     ]
     return Reading(
@@ -117,13 +126,13 @@ def _without_degree(text: str, degrees: tuple[tuple[Degree, tuple[int, int]], ..
 
 
 def _suspected(
-    text: str, certainty: Certainty | None, words: list[str]
-) -> tuple[str, Certainty | None, list[str]]:
+    text: str, certainty: Certainty | None, words: tuple[str, ...]
+) -> tuple[str, Certainty | None, tuple[str, ...]]:
     """Read "Rezidivverdacht", where the suspicion stands in the word."""
-    match = _SUSPECTED().search(text)
+    match = _SUSPECTED().search(text) if "verdacht" in text else None
     if not match:
         return text, certainty, words
-    return text[: match.end(1)] + text[match.end() :], certainty or "V", [*words, match.group()]
+    return text[: match.end(1)] + text[match.end() :], certainty or "V", (*words, match.group())
 
 
 def _inner_certainty(
@@ -133,6 +142,8 @@ def _inner_certainty(
 
     Words inside a line ("Dyspnoe bei V.a. Pneumonie") hold for their part, not for the whole.
     """
+    if not may_say_certainty(text):
+        return _tidy(text), certainty
     out = text
     for part in split_parts(text):
         bare, inner, words = take_certainty(part)
@@ -150,8 +161,11 @@ def _first_with_letter(*texts: str) -> str:
     return texts[-1]
 
 
+@lru_cache(maxsize=64)
 def _tidy(text: str) -> str:
     """Return ``text`` without what taking off leaves behind: empty brackets, doubled commas, loose ends."""
+    if _TIDY().fullmatch(text):
+        return text
     text = _EMPTY_BRACKETS().sub(" ", text)
     text = " ".join(_LOOSE().sub("", " ".join(text.split())).split())
     text = text.lstrip(_EDGES).rstrip(_EDGES.replace(".", ""))
@@ -172,13 +186,22 @@ def _rewritings(core: str, expansions: tuple[Expansion, ...]) -> list[Variant]:
     return variants
 
 
-def _parts(
-    cued: str, core: str, whole: Certainty | None, mined: Mapping[str, tuple[str, ...]] | None
-) -> list[Variant]:
+def _written_out(
+    cued: str,
+    core: str,
+    expansions: tuple[Expansion, ...],
+    mined: Mapping[str, tuple[str, ...]] | None,
+) -> str:
+    """Return ``cued`` with its abbreviations written out; mostly it is the core, and that is done."""
+    written = expansions if cued == core else expand(cued, mined)
+    return written[0].text if written else cued
+
+
+def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
     variants = []
-    written = expand(cued, mined)
-    for index, part in enumerate(split_parts(written[0].text if written else cued)):
-        bare, certainty, _ = take_certainty(part)
+    said = may_say_certainty(line)
+    for index, part in enumerate(split_parts(line)):
+        bare, certainty, _ = take_certainty(part) if said else (part, None, ())
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
             variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
