@@ -5,6 +5,7 @@ Holds: the steps that both modes share, each for one line. Refuses: modes, and t
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ WRITTEN = -1
 MAX_LINE = 1000
 # Variants that say the same as the core in other words.
 _OTHER_WORDS = ("synonym", "spelling", "without degree")
+# Further rewritings of the same words say little that is new; the parts of a line do.
+_MOST_OF = {"synonym": 2, "spelling": 1}
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
 UNKNOWN_CODE = "The code in the line is none of ICD-10-GM {edition}."
 EXCLUDED = "The diagnosis is said to be excluded: not billable."
@@ -149,15 +152,18 @@ def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest:
 
 
 def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
-    """Return the core and the heaviest variants that are not the same text again."""
+    """Return the core and the heaviest variants that are not the same text again, few of one kind."""
     queries = {normalise(core): Query(core, reading.core_weight, certainty=reading.certainty)}
+    kinds: Counter[str] = Counter()
     for variant in reading.variants:
         if len(queries) > most:
             break
-        queries.setdefault(
-            normalise(variant.text),
-            Query(variant.text, variant.weight, variant.how, variant.certainty or reading.certainty),
-        )
+        text = normalise(variant.text)
+        if text in queries or kinds[variant.how] == _MOST_OF.get(variant.how, most):
+            continue
+        kinds[variant.how] += 1
+        certainty = variant.certainty or reading.certainty
+        queries[text] = Query(variant.text, variant.weight, variant.how, certainty)
     queries.pop("", None)
     return tuple(queries.values())
 

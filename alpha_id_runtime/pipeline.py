@@ -149,10 +149,15 @@ class Suggester:
         prepared = [self._prepare(request) for request in requests]
         tasks = [task for each in prepared for task in each.tasks if task.queries]
         begun = self._begin(tasks)
-        lexical = [
-            [rank_rows(self.build, query.text, self.config.lexical, task.allow) for query in task.queries]
-            for task in tasks
-        ]
+        ranked = iter(
+            rank_rows(
+                self.build,
+                [query.text for task in tasks for query in task.queries],
+                self.config.lexical,
+                [task.allow for task in tasks for _ in task.queries],
+            )
+        )
+        lexical = [[next(ranked) for _ in task.queries] for task in tasks]
         lexical_ms = _since(started)
         outcome = cast("ModeA", self._mode_a).rank(tasks, lexical, begun) if begun else None
         timings = {"lexical_ms": lexical_ms, "semantic_ms": outcome.milliseconds if outcome else 0.0}

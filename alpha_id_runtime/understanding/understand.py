@@ -216,6 +216,9 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
         bare, certainty, _ = take_certainty(part) if said else (part, None, ())
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
+            # "dement, inkontinent": an adjective finds its condition by the noun.
+            renamed = rewrite(bare) if bare[0].islower() else []
+            bare = renamed[0].text if renamed else bare
             variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
     return variants
 
