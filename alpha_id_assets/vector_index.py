@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 MIN_RECALL = 0.99
 CHECKED_QUERIES = 200
 CHECKED_DEPTH = 100
-# One graph: at this size partitions only lose neighbours. ef and refinement are set explicitly, since the
-# defaults depend on the limit; refinement compares the unquantised vectors of twice the limit.
-_M, _EF_CONSTRUCTION, _EF, _REFINE = 20, 200, 200, 2
+# One graph: at this size partitions only lose neighbours. ef is set explicitly, since the default depends on
+# the limit; it is never below the rows fetched, twice those asked for, which are compared unquantised.
+_M, _EF_CONSTRUCTION, _EF, _REFINE = 20, 200, 128, 2
 # Below this a graph is no gain, and LanceDB cannot train the quantiser on a handful of rows.
 MIN_ROWS = 256
 

@@ -57,7 +57,7 @@ class LexicalConfig:
 class SemanticConfig:
     """Pool of dense retrieval, and the seconds a whole request may take before mode C answers alone."""
 
-    pool: int = 100
+    pool: int = 64
     budget_seconds: float = 8.0
 
 

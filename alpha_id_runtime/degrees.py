@@ -40,12 +40,13 @@ def apply_degrees(
 ) -> RankedRows:
     """Return the ranking with what ``degrees`` decide: a code they name leads its category.
 
-    Under ``several`` the code without a degree leads and the spanned ones follow; under ``none``, and for
-    degrees that are complements, nothing changes. A code not yet found is added by its title, at the score of
-    its best sibling: the wording was that sibling's, the degree makes it this one's.
+    Under ``several`` the code without a degree leads and the spanned ones follow; under ``none`` nothing
+    changes. A degree that is a complement leads its own siblings alone, where the line names it. A code not
+    yet found is added by its title, at the score of its best sibling: the wording was that sibling's, the
+    degree makes it this one's.
     """
     for degree in degrees:
-        if degree.decides != "none" and not degree.as_complement:
+        if degree.decides != "none":
             ranked = _apply(build, degree, ranked, allow)
     return ranked
 
@@ -100,7 +101,11 @@ def complements_of(build: Build, degrees: Iterable[Degree], code: str) -> tuple[
 
 def _apply(build: Build, degree: Degree, ranked: RankedRows, allow: Allow | None) -> RankedRows:
     codes = _codes(build, ranked)
-    concerned = np.array([degree.applies_to(code) for code in codes], dtype=np.bool_)
+    own = tuple(pattern[:_STEM] for pattern in degree.codes)
+    concerned = np.array(
+        [code.startswith(own) if degree.as_complement else degree.applies_to(code) for code in codes],
+        dtype=np.bool_,
+    )
     if not concerned.any():
         return ranked
     other = concerned & ~np.array([degree.fits(code) for code in codes], dtype=np.bool_)

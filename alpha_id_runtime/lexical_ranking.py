@@ -14,6 +14,8 @@ from alpha_id_runtime.retrieval.fusion import reciprocal_rank_fusion
 from alpha_id_runtime.text import normalise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from alpha_id_runtime.build import Build
@@ -25,25 +27,34 @@ EXACT_SCORE = 1.0
 TWIN_SCORE = 0.985
 # What a code's second and third best phrase count for beside its best.
 _AGREEMENT = np.array([0.0, 1 / 2, 1 / 3])
+# Texts scored together: their trigrams take a few MB.
+_AT_ONCE = 32
 # Whatever is merely alike stays below what is the same.
 ALIKE_CEILING = 0.97
 
 
-def rank_rows(build: Build, text: str, settings: LexicalConfig, allow: Allow | None) -> RankedRows:
-    """Return the rows that may stand for ``text``, scored.
+def rank_rows(
+    build: Build, texts: Sequence[str], settings: LexicalConfig, allows: Sequence[Allow | None]
+) -> list[RankedRows]:
+    """Return, for each text, the rows that may stand for it, scored.
 
     The score of a merely alike row is the weighted mean of its fused rank (1 = first by words and trigrams)
     and its idf-weighted Dice coefficient, joined by those of the next best rows of the same code: where
-    several phrases of a code are like the text, the code is the likelier.
+    several phrases of a code are like the text, the code is the likelier. A text's ranking depends on no
+    other text.
     """
-    normalised = normalise(text)
-    alike = alike_rows(build, normalised, settings, allow)
-    rows, scores = alike.rows, ALIKE_CEILING * alike.joined
-    twins = build.lexical.twins(normalised, allow)
-    if len(twins):  # an exact match is a twin, too
-        rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
-        rows, scores = _raise_to(rows, scores, build.lexical.exact(normalised, allow), EXACT_SCORE)
-    return RankedRows.of(rows, scores)
+    normalised = [normalise(text) for text in texts]
+    ranked = []
+    for text, allow, alike in zip(
+        normalised, allows, alike_rows(build, normalised, settings, allows), strict=True
+    ):
+        rows, scores = alike.rows, ALIKE_CEILING * alike.joined
+        twins = build.lexical.twins(text, allow)
+        if len(twins):  # an exact match is a twin, too
+            rows, scores = _raise_to(rows, scores, twins, TWIN_SCORE)
+            rows, scores = _raise_to(rows, scores, build.lexical.exact(text, allow), EXACT_SCORE)
+        ranked.append(RankedRows.of(rows, scores))
+    return ranked
 
 
 class Alike(NamedTuple):
@@ -62,22 +73,55 @@ class Alike(NamedTuple):
     joined: npt.NDArray[np.float64]
 
 
-def alike_rows(build: Build, normalised: str, settings: LexicalConfig, allow: Allow | None) -> Alike:
-    """Return the rows like a normalised text with each part of their scores."""
-    trigram_rows = build.lexical.trigrams(normalised, settings.pool, allow)
-    word_rows = build.lexical.words(normalised, settings.pool, allow)
-    rows, fused = reciprocal_rank_fusion(
-        [(trigram_rows, settings.trigram_weight), (word_rows, settings.word_weight)], k=settings.rrf_k
+def alike_rows(
+    build: Build, normalised: Sequence[str], settings: LexicalConfig, allows: Sequence[Allow | None]
+) -> list[Alike]:
+    """Return, for each normalised text, the rows like it with each part of their scores."""
+    found: list[Alike] = []
+    for start in range(0, len(normalised), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        found += _alike(build, normalised[part], settings, allows[part])
+    return found
+
+
+def _alike(
+    build: Build, normalised: Sequence[str], settings: LexicalConfig, allows: Sequence[Allow | None]
+) -> list[Alike]:
+    """Search text by text, then score what all of them found at once."""
+    size, asked = len(build.phrases), list(zip(normalised, allows, strict=True))
+    by_trigrams = [build.lexical.trigrams(text, settings.pool, allow) for text, allow in asked]
+    by_words = [build.lexical.words(text, settings.pool, allow) for text, allow in asked]
+    keys, fused = reciprocal_rank_fusion(
+        [
+            (_keys(by_trigrams, size), settings.trigram_weight),
+            (_keys(by_words, size), settings.word_weight),
+        ],
+        k=settings.rrf_k,
+        group_size=size,
     )
-    dice = build.units.dice([build.units.of_text(normalised)], rows)
+    owner, rows = np.divmod(keys, size)
+    dice = build.units.dice([build.units.of_text(text) for text in normalised], rows, owner)
     own = (1 - settings.similarity_weight) * fused + settings.similarity_weight * dice
-    agreement = _agreement(build.phrases.code_index[rows], own)
+    codes = owner * len(build.phrases.codes) + build.phrases.code_index[rows].astype(np.int64)
+    agreement = _agreement(codes, own)
     weight = settings.agreement_weight
     joined = (own + weight * agreement) / (1 + weight * _AGREEMENT.sum())
-    return Alike(rows, trigram_rows, word_rows, fused, dice, agreement, joined)
+    bounds = np.searchsorted(owner, np.arange(1, len(normalised)))
+    parts = (np.split(each, bounds) for each in (rows, fused, dice, agreement, joined))
+    return [
+        Alike(of_rows, *arms, *scores)
+        for of_rows, arms, *scores in zip(
+            next(parts), zip(by_trigrams, by_words, strict=True), *parts, strict=True
+        )
+    ]
 
 
-def _agreement(codes: npt.NDArray[np.int32], scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _keys(found: Sequence[npt.NDArray[np.int64]], size: int) -> npt.NDArray[np.int64]:
+    """Return the rows found for each text as one array: text * size + row."""
+    return np.concatenate([place * size + rows for place, rows in enumerate(found)])
+
+
+def _agreement(codes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return, for each row, half its code's second best score and a third of its third best, in sum."""
     if not len(codes):
         return np.zeros(0)

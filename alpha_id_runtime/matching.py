@@ -5,6 +5,7 @@ Holds: the steps that both modes share, each for one line. Refuses: modes, and t
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,10 @@ _PLACE_STEP = 1e-6
 WRITTEN = -1
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
-# Variants that are no other wording of the core.
-_OTHER_MEANING = ("abbreviation", "part")
+# Variants that say the same as the core in other words.
+_OTHER_WORDS = ("synonym", "spelling", "without degree")
+# Further rewritings of the same words say little that is new; the parts of a line do.
+_MOST_OF = {"synonym": 2, "spelling": 1}
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
 UNKNOWN_CODE = "The code in the line is none of ICD-10-GM {edition}."
 EXCLUDED = "The diagnosis is said to be excluded: not billable."
@@ -149,15 +152,18 @@ def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest:
 
 
 def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
-    """Return the core and the heaviest variants that are not the same text again."""
+    """Return the core and the heaviest variants that are not the same text again, few of one kind."""
     queries = {normalise(core): Query(core, reading.core_weight, certainty=reading.certainty)}
+    kinds: Counter[str] = Counter()
     for variant in reading.variants:
         if len(queries) > most:
             break
-        queries.setdefault(
-            normalise(variant.text),
-            Query(variant.text, variant.weight, variant.how, variant.certainty or reading.certainty),
-        )
+        text = normalise(variant.text)
+        if text in queries or kinds[variant.how] == _MOST_OF.get(variant.how, most):
+            continue
+        kinds[variant.how] += 1
+        certainty = variant.certainty or reading.certainty
+        queries[text] = Query(variant.text, variant.weight, variant.how, certainty)
     queries.pop("", None)
     return tuple(queries.values())
 
@@ -165,14 +171,13 @@ def _queries(core: str, reading: Reading, most: int) -> tuple[Query, ...]:
 def _still_open(build: Build, queries: tuple[Query, ...], allow: Allow | None) -> tuple[Query, ...]:
     """Return the queries that may add something: where the core is an entry, other words for it do not.
 
-    Readings of an abbreviation and parts of a line may mean something else, and what counts for more than
-    the core (both sides said, a history) may lead it.
+    Readings of an abbreviation, parts of a line, a history and a side may mean something else.
     """
     core, *variants = queries or (None,)
     if core is None or not variants or not len(build.lexical.twins(normalise(core.text), allow)):
         return queries
     least = core.weight * TWIN_SCORE
-    return (core, *(each for each in variants if each.how in _OTHER_MEANING or each.weight > least))
+    return (core, *(each for each in variants if each.how not in _OTHER_WORDS or each.weight > least))
 
 
 def has_text(text: str) -> bool:

@@ -23,6 +23,7 @@ from alpha_id_runtime.matching import MAX_LINE, Floor, Task, code_hits, has_text
 from alpha_id_runtime.model import Diagnostics, Entry, Filter, Segment, Skipped, SuggestResult
 from alpha_id_runtime.notice import NOTICE, SYSTEM
 from alpha_id_runtime.phrases import segments
+from alpha_id_runtime.states import apply_past, apply_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,10 +149,15 @@ class Suggester:
         prepared = [self._prepare(request) for request in requests]
         tasks = [task for each in prepared for task in each.tasks if task.queries]
         begun = self._begin(tasks)
-        lexical = [
-            [rank_rows(self.build, query.text, self.config.lexical, task.allow) for query in task.queries]
-            for task in tasks
-        ]
+        ranked = iter(
+            rank_rows(
+                self.build,
+                [query.text for task in tasks for query in task.queries],
+                self.config.lexical,
+                [task.allow for task in tasks for _ in task.queries],
+            )
+        )
+        lexical = [[next(ranked) for _ in task.queries] for task in tasks]
         lexical_ms = _since(started)
         outcome = cast("ModeA", self._mode_a).rank(tasks, lexical, begun) if begun else None
         timings = {"lexical_ms": lexical_ms, "semantic_ms": outcome.milliseconds if outcome else 0.0}
@@ -170,9 +176,10 @@ class Suggester:
         return [self._answer(each, ranking, timings, started) for each in prepared]
 
     def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
-        """Return a line's ranking with what its degrees and sites decide."""
+        """Return a line's ranking with what its degrees, sites, side and time decide."""
         ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow)
-        return apply_sites(self.build, task.reading.sites, ranked, task.allow)
+        ranked = apply_sites(self.build, task.reading.sites, ranked, task.allow)
+        return apply_past(self.build, task.reading, apply_side(self.build, task.reading, ranked))
 
     def _prepare(self, request: Request) -> Prepared:
         wanted = request.filter or self.config.filter

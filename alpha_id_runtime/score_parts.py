@@ -60,7 +60,7 @@ class LexicalParts:
 
     def _search(self, query: int) -> dict[int, dict[str, float]]:
         normalised = normalise(self._task.queries[query].text)
-        alike = alike_rows(self._build, normalised, self._settings, self._task.allow)
+        [alike] = alike_rows(self._build, [normalised], self._settings, [self._task.allow])
         ranks = {
             "trigram_rank": {row: rank for rank, row in enumerate(alike.trigram_rows.tolist(), start=1)},
             "word_rank": {row: rank for rank, row in enumerate(alike.word_rows.tolist(), start=1)},

@@ -3,25 +3,28 @@
 Holds: the same cases asked under the settings as they are and under each change, R@1, R@5, R@10 with the
 paired difference and its interval. Refuses: choosing. ``--calibration`` asks the quarter of the corpus that
 settings may be chosen on; without it the evaluation's own cases are asked, to report and never to choose.
+``recipe.SETTING=VALUE`` trains the encoder otherwise (``alpha_id_assets.encoding.settings``), minutes each.
 
 Examples:
   python -m bench.ablation --mode c --calibration lexical.agreement_weight=0 lexical.word_weight=0
-  python -m bench.ablation --mode a reading.enabled=false reranker=fusion
+  python -m bench.ablation --mode a reading.enabled=false reranker=fusion recipe.noised=0
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from alpha_id_assets.encoding.settings import TrainingSettings
 from alpha_id_assets.evaluating import holdout_semantic
 from alpha_id_runtime.build import open_published
 from alpha_id_runtime.config import resolve
-from alpha_id_runtime.errors import AlphaIdError
+from alpha_id_runtime.errors import AlphaIdError, UsageError
 from alpha_id_runtime.evaluation.adapter import corpus_of
 from alpha_id_runtime.evaluation.cases import draw_cases
 from alpha_id_runtime.layout import StorageLayout
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 CUTS = (1, 5, 10)
 _MISSED = 99
+_RECIPE = "recipe."
 _BATCH = 50
 _DRAWS = 2000
 
@@ -74,19 +78,24 @@ def _measure(resolved: Resolved, options: argparse.Namespace) -> Table:
     build = open_published(StorageLayout(resolved.config.storage))
     kind: CaseKind = options.kind
     cases = draw_cases(corpus_of(build), kind, options.cases, options.seed, calibration=options.calibration)
-    semantic = None
-    if options.mode == "a" and kind == "held_out":
-        semantic = holdout_semantic(build, cases, resolved.config, progress=_say)
+    learns = options.mode == "a" and kind == "held_out"
+    semantic = holdout_semantic(build, cases, resolved.config, progress=_say) if learns else None
     plain = _ranks(build, resolved, semantic, cases)
-    rows = [("as configured", *_shares(plain), "")]
+    rows = [("as configured", *_shares(plain), "", "")]
     for change in options.changes:
         flags = dict(part.split("=", 1) for part in change.split(","))
-        changed = _ranks(build, resolved.with_flags(flags), semantic, cases)
-        rows.append((change, *_shares(changed), _difference(plain, changed)))
+        recipe = {key.removeprefix(_RECIPE): flags.pop(key) for key in list(flags) if key.startswith(_RECIPE)}
+        own = semantic
+        if recipe:
+            own = holdout_semantic(
+                build, cases, resolved.config, settings=_recipe(recipe, learns=learns), progress=_say
+            )
+        changed = _ranks(build, resolved.with_flags(flags), own, cases)
+        rows.append((change, *_shares(changed), *(_difference(plain, changed, cut) for cut in (1, 10))))
     side = "calibration" if options.calibration else "evaluation"
     return Table(
         f"Mode {options.mode.upper()}, {len(cases)} {kind} cases of the {side} side, seed {options.seed}",
-        (*(f"R@{cut}" for cut in CUTS), "R@1 against the first line, 95 %"),
+        (*(f"R@{cut}" for cut in CUTS), "R@1 against the first line, 95 %", "R@10 against it"),
         tuple(rows),
     )
 
@@ -110,9 +119,21 @@ def _shares(ranks: Ranks) -> tuple[str, ...]:
     return tuple(f"{float((ranks < cut).mean()):.3f}" for cut in CUTS)
 
 
-def _difference(plain: Ranks, changed: Ranks) -> str:
-    """Return the paired difference of R@1 with its bootstrap interval."""
-    gain = (changed < 1).astype(float) - (plain < 1)
+def _recipe(changes: dict[str, str], *, learns: bool) -> TrainingSettings:
+    if not learns:
+        raise UsageError("recipe.* trains an encoder for held-out cases: ask with --mode a --kind held_out.")
+    plain = asdict(TrainingSettings())
+    unknown = changes.keys() - plain.keys()
+    if unknown:
+        raise UsageError(
+            f"recipe.{min(unknown)} is no setting of the training; there are {', '.join(plain)}."
+        )
+    return replace(TrainingSettings(), **{key: type(plain[key])(value) for key, value in changes.items()})
+
+
+def _difference(plain: Ranks, changed: Ranks, cut: int) -> str:
+    """Return the paired difference of R@cut with its bootstrap interval."""
+    gain = (changed < cut).astype(float) - (plain < cut)
     drawn = np.random.default_rng(0).integers(0, len(gain), (_DRAWS, len(gain)))
     low, high = np.percentile(gain[drawn].mean(axis=1), [2.5, 97.5])
     return f"{gain.mean():+.3f} ({low:+.3f} to {high:+.3f})"

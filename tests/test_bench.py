@@ -14,7 +14,7 @@ import pytest
 from alpha_id_assets.building import build_lexical
 from alpha_id_runtime.config import Config
 from alpha_id_runtime.text import normalise, twin_key
-from bench import peers, rankers
+from bench import ablation, peers, rankers
 from bench.report import Goal, Table, comparison
 from bench.setting import QUICK, HeldOut, Setting
 from bench.timing import Took, alternate, percentile
@@ -193,3 +193,23 @@ def test_table_aligns_its_columns() -> None:
         "  goal: g at most 2; is 1: ok",
         "  note",
     ]
+
+
+def test_an_ablation_prints_each_change_beside_the_first_line(
+    sample_storage: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the differences and their intervals; the same settings again differ by nothing."""
+    asked = ["--storage", str(sample_storage), "--mode", "c", "--cases", "40"]
+    assert ablation.main([*asked, "lexical.pool=100", "lexical.pool=1,lexical.word_weight=0"]) == 0
+    same, changed = capsys.readouterr().out.splitlines()[-2:]
+    assert same.count("+0.000 (+0.000 to +0.000)") == len(("R@1", "R@10"))
+    assert "-0." in changed
+
+
+def test_a_recipe_can_only_be_changed_where_an_encoder_is_trained(
+    sample_storage: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Mode C has none: the cure is named, and nothing is measured."""
+    asked = ["--storage", str(sample_storage), "--cases", "10"]
+    assert ablation.main([*asked, "--mode", "c", "recipe.noised=0"]) != 0
+    assert "--mode a" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def make_examples(
         allows = [_Without(case.excluded_rows) for case in batch]
         near = semantic.neighbours([case.text for case in batch], semantic_settings.pool, allows, None)
         for place, (case, allow, around) in enumerate(zip(batch, allows, near, strict=True)):
-            lexical = rank_rows(build, case.text, lexical_settings, allow)
+            [lexical] = rank_rows(build, [case.text], lexical_settings, [allow])
             if (lexical.scores >= TWIN_SCORE).any():
                 continue
             pool, total = fusion.pools([case.text], [lexical], [around], [allow])

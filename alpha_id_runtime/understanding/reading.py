@@ -105,8 +105,9 @@ class Reading:
 
     ``core`` is the text to match, never empty for a text that holds a letter; ``core_weight`` (0 to 1) what
     its score counts for: less than 1 where a variant says more of what the line said. ``certainty`` and
-    ``laterality`` hold for the whole phrase; what holds for a part only stands at its variant.
-    ``no_diagnosis`` says in words why the line yields no code; ``removed`` what was taken off or expanded.
+    ``laterality`` hold for the whole phrase; what holds for a part only stands at its variant. ``past``: the
+    disease is said to lie behind ("Zustand nach", "vor drei Jahren"). ``no_diagnosis`` says in words why the
+    line yields no code; ``removed`` what was taken off or expanded.
     """
 
     original: str
@@ -120,6 +121,7 @@ class Reading:
     removed: tuple[str, ...] = ()
     no_diagnosis: str | None = None
     core_weight: float = 1.0
+    past: bool = False
 
 
 def label_of(title: str) -> str:

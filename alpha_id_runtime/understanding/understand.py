@@ -49,7 +49,17 @@ _SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": 
 _PARTS = (0.66, 0.58)  # what the first and any other part of a line count for
 # Where both sides are said, the wording that says them leads, as siblings may differ by it.
 _BOTH, _ONE_SIDE, _BESIDE_BOTH = 1.0, 0.9, 0.97
-_STATES = ("Zustand nach {}", "{} in der Eigenanamnese", "Folgezustand nach {}")
+# What codes for what lies behind are called, with what each counts for; where a history is said, it leads.
+_STATES = (
+    ("Zustand nach {}", 0.98, 0.85),
+    ("{} in der Eigenanamnese", 0.85, 0.98),
+    ("Alter {}", 0.84, 0.6),
+    ("Folgezustand nach {}", 0.6, 0.6),
+)
+# Found out long ago is no disease that lies behind.
+_AGO = LazyPattern(
+    r"\bvor\s(?:\S+\s){1,4}?(?:woche|monat|jahr)\w*+(?!\s+(?:(?:erst)?diagnost|festgest|entdeckt|bekannt|begonn|aufgetr))"
+)
 
 
 def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) -> Reading:
@@ -99,10 +109,11 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         )
     expansions = expand(core, mined)
     removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
+    past = whole_certainty == "Z" or _AGO().search(fold(bare)) is not None
     variants = [
         *_rewritings(core, expansions),
         *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
-        *_siblings(original, core, expansions, whole_certainty, side, _without_degree(bare, degrees)),
+        *_siblings(original, core, expansions, past, side, _without_degree(bare, degrees)),
     ]
     return Reading(
         original=original,
@@ -116,6 +127,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         removed=tuple(removed),
         no_diagnosis=no_diagnosis,
         core_weight=_BESIDE_BOTH if side == "B" else 1.0,
+        past=past,
     )
 
 
@@ -204,6 +216,9 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
         bare, certainty, _ = take_certainty(part) if said else (part, None, ())
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
+            # "dement, inkontinent": an adjective finds its condition by the noun.
+            renamed = rewrite(bare) if bare[0].islower() else []
+            bare = renamed[0].text if renamed else bare
             variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
     return variants
 
@@ -212,19 +227,18 @@ def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
     original: str,
     core: str,
     expansions: tuple[Expansion, ...],
-    certainty: Certainty | None,
+    past: bool,
     side: Laterality | None,
     undegreed: str,
 ) -> list[Variant]:
     """Return the texts for codes that differ by state, side or degree only."""
     text = expansions[0].text if expansions else core
     variants = []
-    if certainty == "Z":
+    if past:
         history = "eigenanamnese" in fold(original)
-        weights = (0.85, 0.98, 0.6) if history else (0.98, 0.85, 0.6)
         variants += [
-            Variant(frame.format(text), weight, "state")
-            for frame, weight in zip(_STATES, weights, strict=True)
+            Variant(frame.format(text), of_history if history else weight, "state")
+            for frame, weight, of_history in _STATES
         ]
         renamed = rewrite(text)
         if renamed and not renamed[0].spelling:
