@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alpha_id_runtime.retrieval.dense import Allow
     from alpha_id_runtime.retrieval.units import PhraseUnits
 
-    Floats = npt.NDArray[np.float32]
+    Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
 NAMES = (
@@ -34,9 +34,9 @@ NAMES = (
 )  # fmt: skip
 
 # What an unseen unit of a code counts for, in phrases; and against other codes, where zeros meet zeros.
-_PRIOR, _SPARE = np.float32(3), np.float32(0.02)
-_COUNTED = np.float32(0.3)
-_BACKGROUND, _TINY = np.float32(5e-4), np.float32(1e-9)
+_PRIOR, _SPARE = np.float64(3), np.float64(0.02)
+_COUNTED = np.float64(0.3)
+_BACKGROUND, _TINY = np.float64(5e-4), np.float64(1e-9)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Words:
     vocabulary: dict[str, int]
     indptr: Ints
     ids: npt.NDArray[np.int32]
-    idf: npt.NDArray[np.float32]
+    idf: npt.NDArray[np.float64]
 
     @cached_property
     def rarest(self) -> float:
@@ -56,22 +56,22 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The distinct units of one text.
+    """The distinct units of one text. All in double precision: float32 sums differ from process to process.
 
     ``places``: where among them each unit of the corpus stands, their number where it does not. ``idf``
     (units,): one that the corpus lacks weighs as much as its rarest one, since it can match nothing.
     """
 
     places: npt.NDArray[np.int32]
-    idf: npt.NDArray[np.float32]
+    idf: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, units: list[str], vocabulary: dict[str, int], idf: npt.NDArray[np.float32]) -> _Asked:
+    def of(cls, units: list[str], vocabulary: dict[str, int], idf: npt.NDArray[np.floating]) -> _Asked:
         ids = np.array([vocabulary.get(unit, -1) for unit in units], dtype=np.int64)
         known = np.flatnonzero(ids >= 0)
         places = np.full(len(idf), len(units), dtype=np.int32)
         places[ids[known]] = known
-        own = np.full(len(units), idf.max(initial=0.0), dtype=np.float32)
+        own = np.full(len(units), idf.max(initial=0.0), dtype=np.float64)
         own[known] = idf[ids[known]]
         return cls(places, own)
 
@@ -104,13 +104,13 @@ class Evidence:
         asked = _Asked.of(list(grams), units.vocabulary, units.idf)
         said = _Asked.of(words, own_words.vocabulary, own_words.idf)
         rows, group = self._rows_of(numbers, allow)
-        size = np.maximum(np.bincount(group, minlength=len(numbers)), 1).astype(np.float32)
+        size = np.maximum(np.bincount(group, minlength=len(numbers)), 1).astype(np.float64)
         m = len(numbers)
         by_gram = _counted(units, asked, rows, group, m)
         by_word = _counted(own_words, said, rows, group, m)
         here = _counted(units, asked, speakers, np.arange(m), m)
         # How much of each word of the text stands in the code's phrases, and in the one that speaks for it.
-        mass = np.zeros((len(words), len(grams)), dtype=np.float32)
+        mass = np.zeros((len(words), len(grams)), dtype=np.float64)
         for row, own in zip(mass, of_word, strict=True):
             row[own] = asked.idf[own]
         lengths = np.maximum(mass.sum(axis=1), _TINY)
@@ -121,14 +121,14 @@ class Evidence:
         gram_share = asked.idf / max(asked.idf.sum(), _TINY)
         union = has @ gram_share
         for_grams = _log_odds(by_gram, size, asked.idf) @ gram_share
-        siblings = (categories[:, None] == categories).astype(np.float32) - np.eye(m, dtype=np.float32)
+        siblings = (categories[:, None] == categories).astype(np.float64) - np.eye(m, dtype=np.float64)
         against_gram, against_word = _Against(by_gram, size), _Against(by_word, size)
         scale = np.sqrt(len(grams))
         rivals = against_gram.others(by_gram.sum(axis=0) - by_gram, size.sum() - size) / scale
         is_open = covered.max(axis=0) - covered
         open_here = (covered_here.max(axis=0) - covered_here) @ share
         new, new_sum = self._new_words(speakers, said)
-        missing = np.where(by_word > 0, np.float32(0), said.idf) / own_words.rarest
+        missing = np.where(by_word > 0, np.float64(0), said.idf) / own_words.rarest
         numeric = np.array([any(c.isdigit() for c in word) for word in words])
         columns = (
             union,
@@ -167,7 +167,7 @@ class Evidence:
         """Words of all phrases, 8 MB at full size."""
         bounds, ids, words = self._build.phrases.words()
         counts = np.bincount(ids, minlength=len(words))
-        idf = np.log(len(bounds) / (counts + 0.5)).astype(np.float32)
+        idf = np.log(len(bounds) / (counts + 0.5)).astype(np.float64)
         return _Words({word: place for place, word in enumerate(words)}, bounds, ids, idf)
 
     def _rows_of(self, numbers: Ints, allow: Allow | None) -> tuple[Ints, Ints]:
@@ -208,7 +208,7 @@ def _counted(units: PhraseUnits | _Words, asked: _Asked, rows: Ints, group: Ints
     width = len(asked.idf) + 1  # the last column takes what is not asked
     keys = asked.places.take(units.ids.take(places)) + np.repeat(group * width, lengths)
     counts = np.bincount(keys, minlength=groups * width).reshape(groups, width)
-    return counts[:, :-1].astype(np.float32)
+    return counts[:, :-1].astype(np.float64)
 
 
 def _log_odds(counts: Floats, size: Floats, idf: Floats) -> Floats:
