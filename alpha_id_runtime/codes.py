@@ -10,9 +10,8 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import pyarrow.parquet as pq
-
 from alpha_id_runtime.errors import ArtefactsMissingError
+from alpha_id_runtime.files import read_parquet
 from alpha_id_runtime.hierarchy import unspecified_first
 from alpha_id_runtime.manifest import BUILD_CURE
 from alpha_id_runtime.model import Tags
@@ -65,7 +64,7 @@ class CodeTable:
             ArtefactsMissingError: the file is not there.
         """
         try:
-            return cls(pq.read_table(path))
+            return cls(read_parquet(path))
         except FileNotFoundError as error:
             raise ArtefactsMissingError(f"{path} is missing. {BUILD_CURE}") from error
 

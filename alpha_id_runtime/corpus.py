@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from alpha_id_runtime.errors import ArtefactsMissingError
+from alpha_id_runtime.files import read_parquet
 from alpha_id_runtime.manifest import BUILD_CURE
 from alpha_id_runtime.model import Complement, Entry
 
@@ -53,7 +52,7 @@ class PhraseTable:
             ArtefactsMissingError: the file is not there.
         """
         try:
-            return cls(pq.read_table(path, columns=list(COLUMNS)))
+            return cls(read_parquet(path, COLUMNS))
         except FileNotFoundError as error:
             raise ArtefactsMissingError(f"{path} is missing. {BUILD_CURE}") from error
 
@@ -90,6 +89,8 @@ class PhraseTable:
 
         Row ``i`` holds the words of the numbers ``[bounds[i]:bounds[i + 1]]``, in order. 30 ms at full size.
         """
+        import pyarrow.compute as pc  # noqa: PLC0415 -- mode C opens without it
+
         lists = pc.split_pattern(self._columns["norm"], " ")
         coded = lists.values.dictionary_encode()
         return (

@@ -107,7 +107,12 @@ def _environment(setting: Setting) -> Mapping[str, str]:
     """Return an environment in which the defaults hold and the storage is the run's own."""
     nothing = setting.storage.root / "nothing.toml"
     nothing.touch()
-    own = {key: value for key, value in os.environ.items() if not key.startswith("ALPHA_ID_")}
+    # An installed package has its bytecode: without it each cold command would compile all sources anew.
+    own = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("ALPHA_ID_") and key != "PYTHONDONTWRITEBYTECODE"
+    }
     return {**own, "ALPHA_ID_CONFIG": str(nothing), "ALPHA_ID_STORAGE": str(setting.config.storage)}
 
 
