@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from alpha_id_assets.reranking.examples import Examples
-from alpha_id_assets.reranking.training import BoostingSettings, mixed_loss, train_trees
+from alpha_id_assets.reranking.training import CONSTRAINTS, BoostingSettings, mixed_loss, train_trees
 from alpha_id_runtime.boosting import JUDGED, MODEL, BoostedTrees
 from alpha_id_runtime.errors import ConfigError
 from alpha_id_runtime.features import NAMES, CodeFacts, Pool, code_features
@@ -73,6 +73,7 @@ def test_the_trees_give_what_their_trainer_gives(tmp_path: Path) -> None:
             "max_depth": SMALL.depth,
             "min_data_in_leaf": SMALL.min_leaf,
             "lambda_l2": SMALL.l2,
+            "monotone_constraints": CONSTRAINTS,
             "seed": SMALL.seed,
             "verbose": -1,
         },

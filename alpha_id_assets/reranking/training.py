@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     Loss = Callable[[Floats, Any], tuple[Floats, Floats]]
 
 _DIGITS = 8
+# More of these is never worse, more of those never better, so on lines unlike all examples, too.
+_BETTER = ("dense", "prototype", "dice", "lexical", "dense_gap", "prototype_gap", "dice_gap", "lexical_gap",
+           "union_covered", "union_words", "union_gap", "weakest_word")  # fmt: skip
+_WORSE = ("words_open", "worst_open", "new_words", "new_words_gap", "unheard_word", "unheard_words")
+CONSTRAINTS = [(name in _BETTER) - (name in _WORSE) for name in JUDGED]
+"""Of each feature: 1 where more of it may only raise a score, -1 where it may only lower it."""
+
 _FOLDS = 3
 _STEPS = 25
 _LEAST_CURVE = 1e-6
@@ -118,6 +125,7 @@ def _fitted(examples: Examples, settings: BoostingSettings) -> tuple[Any, float]
         "min_data_in_leaf": settings.min_leaf,
         "lambda_l2": settings.l2,
         "feature_fraction": settings.used,
+        "monotone_constraints": CONSTRAINTS,
         "seed": settings.seed,
         "deterministic": True,
         "force_row_wise": True,
