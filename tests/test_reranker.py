@@ -57,7 +57,10 @@ def _facts(codes: int) -> CodeFacts:
 
 def test_the_trees_give_what_their_trainer_gives(tmp_path: Path) -> None:
     """Applied by numpy alone, every probability is LightGBM's own, to the digits the file keeps."""
-    import lightgbm  # noqa: PLC0415 -- the reference
+    try:
+        import lightgbm  # noqa: PLC0415 -- the reference
+    except OSError as error:  # its wheel leaves the OpenMP library to the system
+        pytest.skip(f"LightGBM does not load here: {error}")
 
     examples = _examples()
     file = tmp_path / "model.json"

@@ -413,3 +413,10 @@ def test_capitals_are_read_as_small_letters():
     """A single word shouted is the same word."""
     assert as_read("SCHÜTTELLÄHMUNG") == as_read("Schüttellähmung")
     assert as_read("HERZSCHWÄCHE, AUSGESCHLOSSEN")[2] == "A"
+
+
+def test_a_type_said_in_words_is_read_in_figures():
+    """Dictation writes "Typ zwei"; other numbers in words are left alone."""
+    assert understand("Diabetes mellitus Typ zwei").core == "Diabetes mellitus Typ 2"
+    assert understand("Dekubitus Grad Drei").core == "Dekubitus Grad 3"
+    assert understand("Zustand nach zwei Fehlgeburten").core.endswith("zwei Fehlgeburten")

@@ -44,6 +44,9 @@ _TIDY = LazyPattern(r"[^\W_]+(?:[ -][^\W_]+)*")
 _EDGES = " \t,;:.–—-=/+|&"
 _WORD = LazyPattern(r"[^\W\d_]{2,}")
 _LETTER = LazyPattern(r"[^\W\d_]")
+_SPELLED = LazyPattern(r"(?i)\b((?:typ|grad|stadium|klasse)\s)(eins|zwei|drei|vier|fünf)\b")
+_FIGURES = {"eins": "1", "zwei": "2", "drei": "3", "vier": "4", "fünf": "5"}
+_HALF = LazyPattern(r"(?:(\d+)\s*)?½")
 _SUSPECTED = LazyPattern(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
 _SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": "einseitig"}
 _PARTS = (0.66, 0.58)  # what the first and any other part of a line count for
@@ -74,7 +77,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     """
     original = text
     removed: list[str] = []
-    line = canonical(text)[:MAX_PHRASE]
+    line = _in_figures(canonical(text)[:MAX_PHRASE])
     given = take_codes(line)
     line, notes = take_heading(_tidy(given.text))
     removed += [f"code {code}" for code in given.codes] + notes
@@ -129,6 +132,12 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         core_weight=_BESIDE_BOTH if side == "B" else 1.0,
         past=past,
     )
+
+
+def _in_figures(text: str) -> str:
+    """Return ``text`` with "Typ zwei", as it is dictated, and "1 ½" in figures."""
+    text = _HALF().sub(lambda match: f"{match[1] or 0},5", text) if "½" in text else text
+    return _SPELLED().sub(lambda match: match[1] + _FIGURES[match[2].lower()], text)
 
 
 def _without_degree(text: str, degrees: tuple[tuple[Degree, tuple[int, int]], ...]) -> str:
@@ -216,9 +225,6 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
         bare, certainty, _ = take_certainty(part) if said else (part, None, ())
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
-            # "dement, inkontinent": an adjective finds its condition by the noun.
-            renamed = rewrite(bare) if bare[0].islower() else []
-            bare = renamed[0].text if renamed else bare
             variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
     return variants
 
