@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # What a sibling keeps of its score when something was said that it does not name.
 _OTHER = 0.9
+_FEW = 2
 # The several codes a value spans come one behind the other, after the code without degree.
 _STEP = 0.999
 # Sites are decided among the best categories only; those below would but lengthen the list.
@@ -164,6 +165,11 @@ def _leading(build: Build, degree: Degree, like: str) -> Iterable[str]:
         filled = _filled(pattern, like)
         if build.codes.is_terminal(filled):
             yield filled
+            if "?" in pattern:
+                # What the line leaves open is left open, where few codes remain.
+                stem = pattern.partition("?")[0]
+                others = [code for code in build.codes.terminal_descendants(stem) if code != filled]
+                yield from others if len(others) <= _FEW else ()
         elif "?" in pattern:
             # The category's best code has no such sibling: all that fit, in order.
             yield from (code for code in build.phrases.codes if degree.fits(code) and code[:3] == like[:3])

@@ -106,3 +106,8 @@ def test_an_injury_of_a_region_said_comes_before_that_of_none(full):
     for line in ("Verbrennung 2. Grades am Fuß", "Schürfwunde Ellenbogen", "Erfrierung der Zehen"):
         first = full.build.codes.title(leading(full, line)[0])
         assert "Körperregion" not in first, line
+
+
+def test_what_a_degree_leaves_open_stays_open(full):
+    """The stage is said, the fluctuation is not: the code without it leads, the one with it follows."""
+    assert leading(full, "Parkinson-Syndrom, Hoehn und Yahr 4", 2) == ["G20.10", "G20.11"]
