@@ -82,7 +82,7 @@ class FusionConfig:
     intercept: float = -8.0
     learned_pool: int = 40
     hub_pool: int = 30
-    min_score: float = 0.02
+    min_score: float = 0.1
 
 
 @dataclass(frozen=True)
