@@ -18,7 +18,7 @@ from alpha_id_runtime.files import unwritable, write_atomically
 from alpha_id_runtime.retrieval.lexical import LexicalIndex
 from alpha_id_runtime.retrieval.schema import EXACT, ROW, TRIGRAMS, TWIN, UNIT_FILES, WORDS, register, schema
 from alpha_id_runtime.retrieval.units import build_units
-from alpha_id_runtime.text import trigrams, twin_key
+from alpha_id_runtime.text import trigrams, twin_key, without_tail
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +50,9 @@ def _build(folder: Path, normalised: list[str]) -> int:
         document = tantivy.Document()
         document.add_text(WORDS, text)
         document.add_text(TRIGRAMS, " ".join(trigrams(text)))
-        document.add_text(EXACT, text)
-        document.add_text(TWIN, twin_key(text))
+        for whole in dict.fromkeys((text, without_tail(text))):
+            document.add_text(EXACT, whole)
+            document.add_text(TWIN, twin_key(whole))
         document.add_unsigned(ROW, row)
         writer.add_document(document)
     writer.commit()

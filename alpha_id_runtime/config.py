@@ -65,8 +65,10 @@ class SemanticConfig:
 class FusionConfig:
     """How mode A mixes its arms (rank weights), and the calibrated sum that ranks what they found.
 
-    Measured on held-out entries with an encoder that never saw them (docs/decisions/0004). ``min_score``:
-    mode A's floor, chosen by ``python -m bench.floor --mode a``.
+    Measured on held-out entries with an encoder that never saw them (docs/decisions/0004). ``trust_*``: what
+    the trees say counts for the less, the less even the best candidate is like the text. ``min_score``:
+    mode A's floor, below what ``python -m bench.floor --mode a`` would bear (.07): wordings of real lists are
+    less like the corpus than its own phrases, and a diagnosis missed costs more than a line too many.
     """
 
     rrf_k: int = 10
@@ -80,9 +82,11 @@ class FusionConfig:
     prototype_weight: float = 1.0
     slope: float = 6.0
     intercept: float = -8.0
+    trust_slope: float = 8.0
+    trust_intercept: float = -8.0
     learned_pool: int = 40
     hub_pool: int = 30
-    min_score: float = 0.1
+    min_score: float = 0.03
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,10 @@ class PhraseTable:
             for row in rows
         ]
 
+    def codes_of(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Return the code of each of ``rows``."""
+        return [self.codes[number] for number in self.code_index[rows]]
+
     def texts(self, rows: list[int]) -> list[str]:
         """Return the phrases of ``rows``, in that order."""
         return [str(text) for text in self._table.column("text").take(rows).to_pylist()]

@@ -61,7 +61,7 @@ def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: 
     if sites:
         ranked = _unplaced_behind(build, ranked)
     for site in sites:
-        codes = _codes(build, ranked)
+        codes = build.phrases.codes_of(ranked.rows)
         order = np.argsort(-ranked.scores, kind="stable")
         stems = [codes[n][:_STEM] for n in order if len(codes[n]) == _SITED and site.applies_to(codes[n])]
         for stem in list(dict.fromkeys(stems))[:_SITED_GROUPS]:
@@ -70,7 +70,7 @@ def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: 
             ]
             if at_site:
                 concerned = np.array(
-                    [code.startswith(stem) for code in _codes(build, ranked)], dtype=np.bool_
+                    [code.startswith(stem) for code in build.phrases.codes_of(ranked.rows)], dtype=np.bool_
                 )
                 ranked = _lead(build, ranked, at_site, concerned, concerned, allow)
     return ranked
@@ -81,7 +81,7 @@ def _unplaced_behind(build: Build, ranked: RankedRows) -> RankedRows:
     unplaced = np.array(
         [
             code[0] in _INJURIES and says_unspecified(title := build.codes.title(code)) and _REGION in title
-            for code in _codes(build, ranked)
+            for code in build.phrases.codes_of(ranked.rows)
         ],
         dtype=np.bool_,
     )
@@ -101,7 +101,7 @@ def complements_of(build: Build, degrees: Iterable[Degree], code: str) -> tuple[
 
 
 def _apply(build: Build, degree: Degree, ranked: RankedRows, allow: Allow | None) -> RankedRows:
-    codes = _codes(build, ranked)
+    codes = build.phrases.codes_of(ranked.rows)
     own = tuple(pattern[:_STEM] for pattern in degree.codes)
     concerned = np.array(
         [code.startswith(own) if degree.as_complement else degree.applies_to(code) for code in codes],
@@ -148,10 +148,6 @@ def _lead(  # noqa: PLR0917  # one ranking and what is done to it
             ranked = ranked.with_row(int(title[0]) if len(title) else int(rows[0]), score, query)
             scores = np.append(scores, score)
     return RankedRows(ranked.rows, scores, ranked.queries)
-
-
-def _codes(build: Build, ranked: RankedRows) -> list[str]:
-    return [build.phrases.codes[number] for number in build.phrases.code_index[ranked.rows]]
 
 
 def _leading(build: Build, degree: Degree, like: str) -> Iterable[str]:

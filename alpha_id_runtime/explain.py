@@ -44,7 +44,7 @@ _REASONS = {
     "prototype": "the phrases of its code are nearer in meaning on the whole (cosine {0:.2f} to {1:.2f})",
 }
 _FACTORS = {
-    "said_factor": "what was said of degree or site speaks for it, or against the other ({0:.2f} to {1:.2f})",
+    "said_factor": "degree, site, side or time said speaks for it, or against the other ({0:.2f} to {1:.2f})",
     "query_weight": "its text counts for more ({0:.2f} to {1:.2f})",
     "entry_factor": "the other's entry is no longer valid, or of a code that was subdivided",
 }

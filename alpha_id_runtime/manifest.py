@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Raised whenever tables, indices or normalise() change so that an older build cannot be read any more, or an
 # index of the same corpus would hold something else: a whole build of the same id is not replaced.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUILD_COMMAND = "alpha-id index build"
 BUILD_CURE = f"Build it with: {BUILD_COMMAND}"
 

@@ -174,7 +174,12 @@ def _still_open(build: Build, queries: tuple[Query, ...], allow: Allow | None) -
     Readings of an abbreviation, parts of a line, a history and a side may mean something else.
     """
     core, *variants = queries or (None,)
-    if core is None or not variants or not len(build.lexical.twins(normalise(core.text), allow)):
+    if (
+        core is None
+        or core.how != "core"
+        or not variants
+        or not len(build.lexical.twins(normalise(core.text), allow))
+    ):
         return queries
     least = core.weight * TWIN_SCORE
     return (core, *(each for each in variants if each.how not in _OTHER_WORDS or each.weight > least))

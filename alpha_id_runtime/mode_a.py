@@ -7,7 +7,7 @@ wrong with provider, vectors or reranker, there is a ranking, and it says what i
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +24,6 @@ from alpha_id_runtime.semantic import Semantic, open_hub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Future
 
     from alpha_id_runtime.build import Build
     from alpha_id_runtime.config import Config
@@ -49,6 +48,9 @@ class Outcome:
     milliseconds: float = 0.0
     near: Sequence[Sequence[Neighbours]] = ()
     fusion: FusionReranker | None = None
+
+
+_CALLERS = 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class ModeA:
 
     def __post_init__(self) -> None:
         """Rerank by the hub that the given vectors are of, so that all its requests are counted."""
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="alpha-id-semantic")
+        # A hub is waited for, by as many callers as there are; the built-in encoder works one by one.
+        workers = _CALLERS if self.config.provider == "hub" else 1
+        self._beside = ThreadPoolExecutor(workers, thread_name_prefix="alpha-id-semantic")
         if self.semantic is not None and self.config.provider == "hub":
             self._hub = cast("HubClient", self.semantic.provider)
 
@@ -86,14 +90,16 @@ class ModeA:
 
         The budget of the request runs from here. Never raises: what fails is told by ``rank``.
         """
+        started, calls_before = time.perf_counter(), self._calls()
         deadline = time.monotonic() + self.config.semantic.budget_seconds
         asked = [(query.text, task.allow) for task in tasks for query in task.queries]
-        return Begun(
-            self._beside.submit(self._neighbours, asked, deadline),
-            deadline,
-            time.perf_counter(),
-            self._calls(),
-        )
+        near: Future[list[Neighbours]]
+        try:
+            near = self._beside.submit(self._neighbours, asked, deadline)
+        except RuntimeError as error:  # no thread can be started, as at the interpreter's end
+            near = Future()
+            near.set_exception(error)
+        return Begun(near, deadline, started, calls_before)
 
     def rank(self, tasks: Sequence[Task], lexical: Sequence[Sequence[RankedRows]], begun: Begun) -> Outcome:
         """Return the ranking of all tasks; never raises for anything a provider or its vectors can do.

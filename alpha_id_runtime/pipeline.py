@@ -179,7 +179,7 @@ class Suggester:
         """Return a line's ranking with what its degrees, sites, side and time decide."""
         ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow)
         ranked = apply_sites(self.build, task.reading.sites, ranked, task.allow)
-        return apply_past(self.build, task.reading, apply_side(self.build, task.reading, ranked))
+        return apply_past(self.build, task, apply_side(self.build, task.reading, ranked))
 
     def _prepare(self, request: Request) -> Prepared:
         wanted = request.filter or self.config.filter

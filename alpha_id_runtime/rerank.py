@@ -96,11 +96,17 @@ class FusionReranker:
         scores = 1 / (1 + np.exp(-(settings.slope * total + settings.intercept)))
         if self._trees is not None and len(total):
             speakers, features = self.judged(texts, pool, total, allows)
-            learned = self._trees.probability(features)
+            owner = pool.texts[speakers]
+            firsts = np.flatnonzero(np.diff(owner, prepend=-1))
+            # Trees compare candidates: of a text that none is like, one is still the best. Each text's best
+            # comes first.
+            trust = np.zeros(len(texts))
+            trust[owner[firsts]] = total[speakers[firsts]]
+            trust = 1 / (1 + np.exp(-(settings.trust_slope * trust + settings.trust_intercept)))
+            learned = self._trees.probability(features) * trust[owner]
             # A code is judged as a whole: its other rows, and codes beyond the judged, stay below.
-            firsts = np.flatnonzero(np.diff(pool.texts[speakers], prepend=-1))
             least = np.zeros(len(texts))
-            least[pool.texts[speakers[firsts]]] = np.minimum.reduceat(learned, firsts)
+            least[owner[firsts]] = np.minimum.reduceat(learned, firsts)
             scores *= least[pool.texts]
             scores[speakers] = learned
         scores = ALIKE_CEILING * scores

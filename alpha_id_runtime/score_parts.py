@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from alpha_id_runtime.lexical_ranking import ALIKE_CEILING, EXACT_SCORE, TWIN_SCORE, alike_rows
-from alpha_id_runtime.text import normalise, twin_key
+from alpha_id_runtime.text import normalise, twin_key, without_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,11 @@ class Parts(Protocol):
 
 def way_of(text: str, phrase: str) -> Way:
     """Return how a text found a phrase: ``exact``, ``same words`` or ``alike``."""
-    tried, found = normalise(text), normalise(phrase)
-    if tried == found:
+    tried, whole = normalise(text), normalise(phrase)
+    found = (whole, without_tail(whole))
+    if tried in found:
         return "exact"
-    return "same words" if twin_key(tried) == twin_key(found) else "alike"
+    return "same words" if twin_key(tried) in map(twin_key, found) else "alike"
 
 
 class LexicalParts:

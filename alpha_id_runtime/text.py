@@ -39,6 +39,7 @@ _ROMAN_TOKEN = re.compile(
     rf"|V{_END}(?!\.\s?[A-Za-zÄÖÜäöü])"
     r")"
 )
+_TAIL = re.compile(r" (?:s a .*|o n a|a n k|n n b)$")
 _CALIBRATION_BELOW = 64
 _GLUED_NUMBER = re.compile(r"(?<=[a-z]{3})(?=\d)")
 _GLUED_ROMAN = re.compile(r"(?<=[A-Za-zÄÖÜäöüß][a-zäöüß]{2})(?=(?:IV|V?I{1,3})(?![0-9A-Za-zÄÖÜäöüß]))")
@@ -87,6 +88,15 @@ def normalise(text: str) -> str:
 def _arabic(roman: str) -> str:
     token = roman.lower()
     return _ROMAN.get(token) or str(10 + int(_ROMAN[token[1:]]))
+
+
+def without_tail(normalised: str) -> str:
+    """Return a normalised phrase of the corpus without what the register puts behind the diagnosis.
+
+    "s.a. Diabetes mellitus" refers to other entries, "o.n.A." and "a.n.k." say that no more was said: whoever
+    writes the diagnosis alone means the same.
+    """
+    return _TAIL.sub("", normalised)
 
 
 def words(normalised: str) -> list[str]:

@@ -141,3 +141,17 @@ def test_a_missing_or_damaged_index_names_the_command_that_cures_it(tmp_path: Pa
         LexicalIndex.open(tmp_path / "empty")
     with pytest.raises(ArtefactsMissingError, match="alpha-id index build"):
         PhraseUnits.open(tmp_path / "empty")
+
+
+def test_a_reference_behind_an_entry_is_no_part_of_it(tmp_path: Path) -> None:
+    """Whoever writes the diagnosis alone has written the entry; the whole entry finds itself as before."""
+    norms = [
+        normalise(text)
+        for text in ("Zuckerkrankheit - s.a. Diabetes mellitus", "Ekzem o.n.A.", "Ekzem des Fußes")
+    ]
+    build_lexical_index(tmp_path / "index", norms)
+    index = LexicalIndex.open(tmp_path / "index")
+    assert index.exact("zuckerkrankheit").tolist() == [0]
+    assert index.exact("ekzem").tolist() == [1]
+    assert index.twins("o a n ekzem").tolist() == [1]
+    assert index.exact(norms[0]).tolist() == [0]

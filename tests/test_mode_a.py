@@ -382,3 +382,15 @@ def test_an_answer_is_the_same_in_every_process(built_in):
         )
     assert len(answers[0]) > len(LINES)
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("line", ["Bitte um Rückruf beim Steuerberater", "qxzyw vvvkl"])
+def test_what_is_like_no_candidate_is_not_sure_of_any(mode_a, line):
+    """Trees compare candidates; where even the best is unlike the text, none scores as if it were right."""
+    assert all(each.score < 0.5 for each in mode_a.suggest(line).suggestions)
+
+
+def test_a_filter_that_leaves_only_strangers_yields_no_sure_answer(mode_a):
+    """The one code left is not the answer because it is alone."""
+    answer = mode_a.suggest("Zuckerkrankheit", wanted=Filter(prefix=("S",)))
+    assert all(each.score < 0.3 for each in answer.suggestions)

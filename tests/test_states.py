@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.understanding import understand
 
 if TYPE_CHECKING:
@@ -63,3 +64,27 @@ def test_a_degree_that_is_a_code_of_its_own_leads_its_siblings(full):
     """Named by itself, however inflected, the grade is the code."""
     found = codes(full, "hepatischen Enzephalopathie dritten Grades")
     assert next(code for code in found if code.startswith("K72.7")) == "K72.73"
+
+
+def test_weeks_ago_and_long_words_are_not_past():
+    """What was weeks ago is the disease itself; "vor allem" and "vor der Regel" say no time."""
+    for line in (
+        "Herzinfarkt vor 2 Wochen",
+        "Bauchschmerzen vor der Regel monatlich",
+        "Husten, vor allem nachts seit drei Monaten",
+        "Sturz vor 3 Jahren auf die Hüfte, jetzt Hüftschmerz",
+    ):
+        assert not understand(line).past, line
+
+
+@pytest.mark.full
+def test_what_is_merely_alike_stays_below_what_is_the_same(full):
+    """A history raises codes, but none to the score of an exact match."""
+    scores = [each.score for each in full.suggest("Z.n. Nierentransplantation").suggestions]
+    assert max(scores) <= TWIN_SCORE
+
+
+@pytest.mark.full
+def test_both_sides_said_never_change_the_disease(full):
+    """The bilateral code of another disease in the category does not overtake the exact entry."""
+    assert codes(full, "Hüftdysplasie bds.")[0] == "Q65.8"

@@ -183,7 +183,7 @@ def _kinds_of(word: str) -> frozenset[str]:
         words = load_cues().words
         if not words["disease"].found_in(bare):
             kinds = frozenset(kind for kind in _HEADS if words[kind].is_built_so(bare))
-    if not kinds and _JOINT().search(bare):
+    if not kinds and _JOINT().search(bare) and not load_cues().words["disease"].found_in(bare):
         parts = [_kinds_of(part) for part in _JOINT().split(bare) if part]
         kinds = _UNKNOWN.union(*parts) if all(parts) else _UNKNOWN
     return kinds

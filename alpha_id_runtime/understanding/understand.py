@@ -59,9 +59,11 @@ _STATES = (
     ("Alter {}", 0.84, 0.6),
     ("Folgezustand nach {}", 0.6, 0.6),
 )
-# Found out long ago is no disease that lies behind.
+# At the end of what is said; weeks ago is still the disease itself, and found out long ago is no end of it.
 _AGO = LazyPattern(
-    r"\bvor\s(?:\S+\s){1,4}?(?:woche|monat|jahr)\w*+(?!\s+(?:(?:erst)?diagnost|festgest|entdeckt|bekannt|begonn|aufgetr))"
+    r"\bvor\s(?:(?:ca\.?|etwa|ueber|rund|gut|mehr als)\s)?"
+    r"(?:[\d,./-]+|eine[mr]|zwei|drei|vier|fuenf|sechs|sieben|acht|zehn|zwoelf|anderthalb|eineinhalb|einigen|mehreren"
+    r"|vielen)\s?(?:monat|jahr)\w*+\s*(?:[,;.)\]]|$)"
 )
 
 
@@ -225,7 +227,11 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
         bare, certainty, _ = take_certainty(part) if said else (part, None, ())
         bare = _tidy(bare)
         if _WORD().search(bare) and bare != core and certainty != "A":
-            variants.append(Variant(bare, _PARTS[0 if index == 0 else 1], "part", certainty or whole))
+            weight = _PARTS[0 if index == 0 else 1]
+            variants.append(Variant(bare, weight, "part", certainty or whole))
+            if certainty == "Z" and whole != "Z":
+                frame = _STATES[0][0]
+                variants.append(Variant(frame.format(bare), weight, "state", certainty))
     return variants
 
 
