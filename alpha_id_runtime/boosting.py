@@ -41,7 +41,6 @@ class BoostedTrees:
     right: npt.NDArray[np.int32]
     value: npt.NDArray[np.float32]
     baseline: float
-    depth: int
     note: dict[str, Any]
 
     @classmethod
@@ -65,7 +64,6 @@ class BoostedTrees:
                 np.array(plain["right"], dtype=np.int32),
                 np.array(plain["value"], dtype=np.float32),
                 float(plain["baseline"]),
-                int(plain["depth"]),
                 plain["note"],
             )
         except (OSError, KeyError, TypeError, ValueError) as error:

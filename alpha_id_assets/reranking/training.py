@@ -80,7 +80,6 @@ def train_trees(examples: Examples, settings: BoostingSettings, note: dict[str, 
     return {
         "version": VERSION,
         "features": list(JUDGED),
-        "depth": settings.depth,
         "baseline": slope * baseline + intercept,
         "note": {
             **note,
