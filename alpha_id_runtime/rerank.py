@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # So many prototypes more than wanted are looked at closely.
 _ROUGHLY = 5
+_BLOCK = 64
 # Texts judged together: what is known of their pools takes a few MB.
 _AT_ONCE = 32
 
@@ -237,12 +238,27 @@ class FusionReranker:
     def _rows_of_near_codes(self, near: Neighbours, allow: Allow | None) -> npt.NDArray[np.int64]:
         """Return all rows of the codes whose prototypes are nearest, the nearest code's first."""
         rough = min(self._settings.prototype_pool + _ROUGHLY, len(near.prototypes))
-        best = np.argpartition(near.prototypes, len(near.prototypes) - rough)[-rough:]
+        best = places_of_largest(near.prototypes, rough)
         exact = self._index.similarity_to_codes(near.vector, best)
         best = best[np.lexsort((best, -exact))][: self._settings.prototype_pool]
         numbers = self._code_of_place[best]
         rows = self._build.phrases.rows_of_numbers(numbers[numbers >= 0])
         return rows if allow is None else rows[allow(rows)]
+
+
+def places_of_largest(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
+    """Return the places of the ``count`` largest values, in no order.
+
+    They lie in the blocks of the largest maxima: a tenth of the work of parting all values.
+    """
+    blocks = len(values) // _BLOCK
+    if blocks <= count:
+        return np.argpartition(values, len(values) - count)[-count:]
+    maxima = values[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+    chosen = np.argpartition(maxima, blocks - count)[-count:]
+    within = (chosen[:, None] * _BLOCK + np.arange(_BLOCK)).reshape(-1)
+    places = np.concatenate([within, np.arange(blocks * _BLOCK, len(values))])
+    return places[np.argpartition(values[places], len(places) - count)[-count:]]
 
 
 def rerank_by_hub(

@@ -14,6 +14,7 @@ from alpha_id_assets.reranking.training import CONSTRAINTS, BoostingSettings, mi
 from alpha_id_runtime.boosting import JUDGED, MODEL, BoostedTrees
 from alpha_id_runtime.errors import ConfigError
 from alpha_id_runtime.features import NAMES, CodeFacts, Pool, code_features
+from alpha_id_runtime.rerank import places_of_largest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,3 +160,13 @@ def test_a_text_is_judged_alike_whatever_texts_come_with_it() -> None:
     alone = [code_features(pool, total, _facts(20), most=2) for pool, total in (first, second)]
     assert speakers.tolist() == [*alone[0][0].tolist(), *(4 + place for place in alone[1][0].tolist())]
     assert np.array_equal(features, np.vstack([own for _, own in alone]))
+
+
+@pytest.mark.parametrize("size", [5, 64, 1600, 1601, 13917])
+def test_the_largest_values_are_found_in_blocks(size: int) -> None:
+    """Exactly those that sorting all of them would give, whatever the size."""
+    values = np.random.default_rng(size).random(size).astype(np.float32)
+    for count in (1, 5):
+        assert set(places_of_largest(values, count)) == set(np.argsort(-values)[:count])
+    if size > 25:
+        assert set(places_of_largest(values, 25)) == set(np.argsort(-values)[:25])
