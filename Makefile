@@ -32,7 +32,7 @@ dev: $(VENV)/.assets
 	bash -c '. ./alpha-id.env && unset DAGSTER_MODULE_NAME && exec dagster dev -w workspace.yaml'
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m bench --data $(BENCH_DATA)
+	$(BIN)/python -m bench --data $(BENCH_DATA) $(if $(BENCH_VECTORS),--vectors $(BENCH_VECTORS))
 
 clean:
 	rm -rf $(VENV) build *.egg-info

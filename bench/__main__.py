@@ -36,6 +36,7 @@ SECTIONS: tuple[Callable[[Setting], Iterator[Table]], ...] = (
     querying.memory,
     querying.cold,
     querying.warm,
+    querying.mode_a,
     peers.held_out,
 )
 
@@ -53,10 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and entries: a trial, no measurement"
     )
+    parser.add_argument(
+        "--vectors", type=Path, metavar="DIR", help="a storage with a build for mode A, measured as well"
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="alpha-id-bench.") as folder:
         config = Config(data=options.data.absolute(), storage=Path(folder), mode="c")
-        setting = Setting(config, QUICK if options.quick else Size(), options.seed)
+        vectors = options.vectors and options.vectors.absolute()
+        setting = Setting(config, QUICK if options.quick else Size(), options.seed, vectors)
         try:
             print(_head(setting, quick=options.quick), flush=True)
             for section in SECTIONS:

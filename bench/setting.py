@@ -18,6 +18,8 @@ from alpha_id_runtime.pipeline import Suggester
 from alpha_id_runtime.text import twin_key
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from alpha_id_assets.sources.releases import Selection
     from alpha_id_runtime.config import Config
 
@@ -47,11 +49,15 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Setting:
-    """One run of the bench. ``config.storage`` is a temporary folder that the run may fill."""
+    """One run of the bench. ``config.storage`` is a temporary folder that the run may fill.
+
+    ``vectors``: a storage with a build for mode A, which is read; None leaves mode A out.
+    """
 
     config: Config
     size: Size
     seed: int
+    vectors: Path | None = None
 
     @cached_property
     def sources(self) -> Selection:
