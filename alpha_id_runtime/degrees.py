@@ -37,19 +37,38 @@ _CATEGORY, _STEM, _SITED = 3, 5, 6  # "M13", "M13.1", "M13.16"
 
 
 def apply_degrees(
-    build: Build, degrees: Sequence[Degree], ranked: RankedRows, allow: Allow | None
+    build: Build,
+    degrees: Sequence[Degree],
+    ranked: RankedRows,
+    allow: Allow | None,
+    undegreed: Sequence[bool] = (),
 ) -> RankedRows:
     """Return the ranking with what ``degrees`` decide: a code they name leads its category.
 
     Under ``several`` the code without a degree leads and the spanned ones follow; under ``none`` nothing
     changes. A degree that is a complement leads its own siblings alone, where the line names it. A code not
     yet found is added by its title, at the score of its best sibling: the wording was that sibling's, the
-    degree makes it this one's.
+    degree makes it this one's. ``undegreed``: which texts of the line leave the degree out; what only they
+    found, outside every category with the degree said, steps back behind a code that has it.
     """
     for degree in degrees:
         if degree.decides != "none":
             ranked = _apply(build, degree, ranked, allow)
-    return ranked
+    return _unsaid_behind(build, degrees, ranked, undegreed) if any(undegreed) else ranked
+
+
+def _unsaid_behind(
+    build: Build, degrees: Sequence[Degree], ranked: RankedRows, undegreed: Sequence[bool]
+) -> RankedRows:
+    codes = build.phrases.codes_of(ranked.rows)
+    has = np.array([any(degree.applies_to(code) for degree in degrees) for code in codes], dtype=np.bool_)
+    if not has.any():
+        return ranked
+    unsaid = np.array(undegreed, dtype=np.bool_)[ranked.queries] & ~has
+    ceiling = float(ranked.scores[has].max()) * _OTHER
+    return RankedRows(
+        ranked.rows, np.where(unsaid, np.minimum(ranked.scores, ceiling), ranked.scores), ranked.queries
+    )
 
 
 def apply_sites(build: Build, sites: Sequence[Site], ranked: RankedRows, allow: Allow | None) -> RankedRows:

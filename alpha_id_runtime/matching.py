@@ -42,7 +42,8 @@ WRITTEN = -1
 # A longer line is no dictated diagnosis; its head is matched.
 MAX_LINE = 1000
 # Variants that say the same as the core in other words.
-_OTHER_WORDS = ("synonym", "spelling", "without degree")
+WITHOUT_DEGREE = "without degree"
+_OTHER_WORDS = ("synonym", "spelling", WITHOUT_DEGREE)
 # Further rewritings of the same words say little that is new; the parts of a line do.
 _MOST_OF = {"synonym": 2, "spelling": 1}
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."

@@ -19,7 +19,16 @@ from alpha_id_runtime.filters import CodeFilter
 from alpha_id_runtime.hints import hints_of
 from alpha_id_runtime.layout import StorageLayout
 from alpha_id_runtime.lexical_ranking import rank_rows
-from alpha_id_runtime.matching import MAX_LINE, Floor, Task, code_hits, has_text, make_task, merge_queries
+from alpha_id_runtime.matching import (
+    MAX_LINE,
+    WITHOUT_DEGREE,
+    Floor,
+    Task,
+    code_hits,
+    has_text,
+    make_task,
+    merge_queries,
+)
 from alpha_id_runtime.model import Diagnostics, Entry, Filter, Segment, Skipped, SuggestResult
 from alpha_id_runtime.notice import NOTICE, SYSTEM
 from alpha_id_runtime.phrases import segments
@@ -177,7 +186,8 @@ class Suggester:
 
     def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
         """Return a line's ranking with what its degrees, sites, side and time decide."""
-        ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow)
+        undegreed = [query.how == WITHOUT_DEGREE for query in task.queries]
+        ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow, undegreed)
         ranked = apply_sites(self.build, task.reading.sites, ranked, task.allow)
         return apply_past(self.build, task, apply_side(self.build, task.reading, ranked))
 

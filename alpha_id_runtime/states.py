@@ -13,6 +13,7 @@ import numpy as np
 from alpha_id_runtime.hierarchy import says_unspecified
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.ranked import RankedRows
+from alpha_id_runtime.text import normalise
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +29,9 @@ _BEHIND = (
     "B90", "B91", "B92", "B93", "B94", "E64", "E68", "G09", "I25.2", "I69", "O94", "U08.9", "U09.9",
 )  # fmt: skip
 _STATE = "state"
-_RAISED, _PRESENT = 1.2, 0.97
+_RAISED, _PRESENT, _FRAME_ALONE = 1.2, 0.97, 0.5
+# From this score on, the disease itself is one that the corpus knows.
+_KNOWN = 0.8
 _ONE_SIDE, _BOTH_SIDES = ("einseitig",), ("beidseitig", "doppelseitig", "bilateral")
 _OTHER_SIDE = 0.9
 _CATEGORY = 3
@@ -42,13 +45,20 @@ def apply_past(build: Build, task: Task, ranked: RankedRows) -> RankedRows:
     said = np.array([query.how.startswith(_STATE) for query in task.queries], dtype=np.bool_)
     if not said.any() or not len(ranked.rows):
         return ranked
-    behind = np.array([code.startswith(_BEHIND) for code in build.phrases.codes_of(ranked.rows)])
-    behind &= said[ranked.queries]
-    if not behind.any():
-        return ranked
-    raised = np.maximum(ranked.scores, np.minimum(ranked.scores * _RAISED, TWIN_SCORE))
-    present = ranked.scores * _PRESENT if task.reading.past else ranked.scores
-    return RankedRows(ranked.rows, np.where(behind, raised, present), ranked.queries)
+    by_frame = said[ranked.queries]
+    behind = np.array([code.startswith(_BEHIND) for code in build.phrases.codes_of(ranked.rows)]) & by_frame
+    if behind.any():
+        raised = np.maximum(ranked.scores, np.minimum(ranked.scores * _RAISED, TWIN_SCORE))
+        present = ranked.scores * _PRESENT if task.reading.past else ranked.scores
+        scores = np.where(behind, raised, present)
+    else:
+        scores = ranked.scores
+    if ranked.scores[~by_frame].max(initial=0.0) < _KNOWN:
+        # "Fraktur in der Eigenanamnese" shares with "Z.n. ERCP" what frames it, and nothing of what was had.
+        disease = build.units.of_text(normalise(task.reading.core))
+        strange = by_frame & (build.units.dice([disease], ranked.rows) == 0)
+        scores = np.where(strange, ranked.scores * _FRAME_ALONE, scores)
+    return RankedRows(ranked.rows, scores, ranked.queries)
 
 
 def apply_side(build: Build, reading: Reading, ranked: RankedRows) -> RankedRows:

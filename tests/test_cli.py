@@ -366,3 +366,21 @@ def test_a_tolerated_code_says_why_it_is_not_suggested(sample_storage: Path) -> 
     assert "placeholder" in answer("code", "U13.0", "--storage", sample_storage)["why_not"]
     assert answer("code", "I10-I15", "--storage", sample_storage)["kind"] == "block"
     assert "has no code" in complaint(alpha_id("code", "Z00.999", "--storage", sample_storage), 2)
+
+
+def test_the_table_says_certainty_and_side(sample_storage):
+    """A bill needs both; and what is excluded is said to be so, not to be unbillable as such."""
+    done = alpha_id(
+        "suggest", "-", "--mode", "c", "--table", "--storage", sample_storage,
+        stdin=b"V.a. Pneumonie\nSchenkelhalsfraktur links\nAusschluss Hypertonie\n",
+    )  # fmt: skip
+    shown = done.stdout.decode()
+    assert "V suspected" in shown
+    assert "L left" in shown
+    assert "A excluded" in shown
+
+
+def test_nothing_but_blank_lines_says_why_under_each_too(sample_storage):
+    """A table of no lines is no empty screen."""
+    arguments = ["suggest", "-", "--mode", "c", "--each", "--table", "--storage", sample_storage]
+    assert "holds no non-empty line" in alpha_id(*arguments, stdin=b"\n \n").stdout.decode()

@@ -88,3 +88,15 @@ def test_what_is_merely_alike_stays_below_what_is_the_same(full):
 def test_both_sides_said_never_change_the_disease(full):
     """The bilateral code of another disease in the category does not overtake the exact entry."""
     assert codes(full, "Hüftdysplasie bds.")[0] == "Q65.8"
+
+
+@pytest.mark.full
+def test_the_frame_alone_is_no_match(full):
+    """Where the corpus knows nothing of what was had, what shares only "in the history" stays low."""
+    assert all(each.score < 0.6 for each in full.suggest("Z.n. Zwrfk").suggestions)
+
+
+@pytest.mark.full
+def test_a_degree_said_comes_before_a_code_without_one(full):
+    """The unspecified disease of another category steps back behind the stage that was said."""
+    assert codes(full, "Niereninsuffizienz Stadium IV")[0] == "N18.4"

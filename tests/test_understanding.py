@@ -420,3 +420,10 @@ def test_a_type_said_in_words_is_read_in_figures():
     assert understand("Diabetes mellitus Typ zwei").core == "Diabetes mellitus Typ 2"
     assert understand("Dekubitus Grad Drei").core == "Dekubitus Grad 3"
     assert understand("Zustand nach zwei Fehlgeburten").core.endswith("zwei Fehlgeburten")
+
+
+def test_a_procedure_beside_a_diagnosis_takes_nothing_away():
+    """Each part is asked by itself; a line of procedures alone is still none."""
+    for line in ("VHF, Z.n. Kardioversion 2019", "VHF, Kardioversion geplant", "Struma, Koloskopie 2020"):
+        assert understand(line).no_diagnosis is None, line
+    assert understand("Koloskopie, Gastroskopie").no_diagnosis

@@ -114,7 +114,7 @@ def _suggest(commands: Any) -> None:
         "file", nargs="?", default="-", metavar="FILE", help="UTF-8 text; - reads standard input"
     )
     parser.add_argument("--mode", choices=["c", "a"], help="c: lexical; a: lexical and semantic")
-    parser.add_argument("--top", type=_positive, metavar="N", help="places in the list (default 10)")
+    parser.add_argument("--top", type=positive_number, metavar="N", help="places in the list (default 10)")
     parser.add_argument(
         "--min-score",
         type=_share,
@@ -190,7 +190,7 @@ def _index(commands: Any) -> None:
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument(
         "--sample",
-        type=_positive,
+        type=positive_number,
         metavar="N",
         help="smoke-test the provider with N phrases, estimate the rest",
     )
@@ -200,13 +200,15 @@ def _index(commands: Any) -> None:
         "--limit-euros", type=float, metavar="X", help="most to spend (default: the estimate)"
     )
     parser.add_argument(
-        "--limit-tokens", type=_positive, metavar="N", help="likewise, where no price is known"
+        "--limit-tokens", type=positive_number, metavar="N", help="likewise, where no price is known"
     )
     parser.add_argument(
         "--provider", choices=["builtin", "hub"], help="who makes the vectors (default builtin)"
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="source files (default: data/)")
-    parser.add_argument("--edition", type=_positive, metavar="YEAR", help="default: the newest in force")
+    parser.add_argument(
+        "--edition", type=positive_number, metavar="YEAR", help="default: the newest in force"
+    )
     parser.add_argument("--tolerance", type=int, metavar="N", help="malformed rows to leave out (default 0)")
 
 
@@ -269,7 +271,8 @@ def _share(text: str) -> float:
     return value
 
 
-def _positive(text: str) -> int:
+def positive_number(text: str) -> int:
+    """Return a whole number of 1 or more; its name is what argparse says of another."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")

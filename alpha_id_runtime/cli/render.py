@@ -98,6 +98,12 @@ def describe_tags(tags: Tags) -> str:
     return ", ".join(words)
 
 
+_CERTAINTY = {
+    "V": "V suspected", "A": "A excluded: documented, never billed", "Z": "Z state after", "G": "G assured",
+}  # fmt: skip
+_SIDE = {"R": "R right", "L": "L left", "B": "B both sides"}
+
+
 def _suggestion(place: int, suggestion: Suggestion) -> list[str]:
     head = f"{place:>2}  {suggestion.icd_code:<7} {suggestion.score:.3f}  "
     lines = textwrap.wrap(
@@ -107,7 +113,7 @@ def _suggestion(place: int, suggestion: Suggestion) -> list[str]:
     orpha = f", ORPHA {suggestion.orpha}" if suggestion.orpha else ""
     segments = ", ".join(str(index) for index in suggestion.source_segments)
     lines.extend(_wrap(f"line {segments} ← “{suggestion.matched_phrase}” ({source}{orpha})", indent=_INDENT))
-    notes = [describe_tags(suggestion.tags)]
+    notes = [*_said(suggestion), describe_tags(suggestion.tags)]
     if suggestion.conflict:
         notes.append(f"CONFLICT with {' and '.join(suggestion.conflict)}")
     if suggestion.edition_gap:
@@ -122,6 +128,16 @@ def _suggestion(place: int, suggestion: Suggestion) -> list[str]:
         for each in suggestion.related:
             lines.extend(_wrap(f"{each.relation} {each.icd_code} {each.description}", indent=_INDENT + "  "))
     return lines
+
+
+def _said(suggestion: Suggestion) -> list[str]:
+    """Return certainty and side as the lines said them: a bill needs both."""
+    certainties = dict.fromkeys(origin.certainty for origin in suggestion.origins)
+    sides = dict.fromkeys(origin.laterality for origin in suggestion.origins)
+    return [
+        *(_CERTAINTY[each] for each in certainties if each is not None),
+        *(_SIDE[each] for each in sides if each is not None),
+    ]
 
 
 def _explanation(explanation: Explanation) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from alpha_id_runtime.cli.common import print_json, print_lines, resolved_config, wants_json
 from alpha_id_runtime.cli.render import render_result
 from alpha_id_runtime.errors import UsageError
-from alpha_id_runtime.phrases import decode
+from alpha_id_runtime.phrases import decode, segments
 from alpha_id_runtime.pipeline import Suggester
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     config = resolved_config(options).config
     text = decode(_read(options.file))
     suggester = Suggester.open(config)
-    if options.each:
+    if options.each and (wants_json(options) or segments(text)):
         answers = suggester.suggest_each(text, explain=options.explain, related=options.related)
         if wants_json(options):
             print_json([{"phrase": line.text, **answer.to_dict()} for line, answer in answers])

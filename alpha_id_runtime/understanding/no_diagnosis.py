@@ -90,7 +90,9 @@ def _reason(text: str, certainty: Certainty | None) -> str | None:
             match = cue.pattern().fullmatch(low)
             if match and _listed(cues, match) and (certain or not _is_ill_in_full(text, cues)):
                 return cue.reason
-    if certainty != "Z" and _is_procedure(low, cues):
+    # "VHF, Z.n. Kardioversion": each part is asked by itself.
+    is_one_part = len(_SEGMENT().split(text)) == 1
+    if certainty != "Z" and is_one_part and _is_procedure(low, cues):
         return cues.words["procedure"].reason
     known = None if certainty == "Z" else _only_known_words(low)
     return known or (None if ill else _only_figures(text))
