@@ -27,7 +27,8 @@ COLUMNS = (
     "gap_rank", "complements",
 )  # fmt: skip
 
-_ENTRY_COLUMNS = tuple(name for name in COLUMNS if name not in ("norm", "complements"))
+# Of an entry, what is drawn from the table cell by cell, the slow way; arrays hold the rest.
+_ENTRY_COLUMNS = ("text", "origin", "alpha_id", "orpha")
 
 
 class PhraseTable:
@@ -43,6 +44,8 @@ class PhraseTable:
         self.valid: npt.NDArray[np.bool_] = self._array("valid")
         self.is_title: npt.NDArray[np.bool_] = np.asarray(self._array("origin") == "title")
         self.gap_rank: npt.NDArray[np.int32] = self._array("gap_rank").astype(np.int32)
+        self._secondary_only: npt.NDArray[np.bool_] = self._array("secondary_only")
+        self._edition_gap: npt.NDArray[np.bool_] = self._array("edition_gap")
 
     @classmethod
     def open(cls, path: Path) -> PhraseTable:
@@ -65,13 +68,18 @@ class PhraseTable:
 
     def entries(self, rows: Sequence[int]) -> list[Entry]:
         """Return the entries of ``rows``, in that order."""
-        columns = {name: self._columns[name] for name in _ENTRY_COLUMNS}
+        columns = [(name, self._columns[name]) for name in _ENTRY_COLUMNS]
         complements = self._columns["complements"]
         return [
             Entry(
                 row=row,
+                icd_code=self.codes[self.code_index[row]],
+                valid=bool(self.valid[row]),
+                gap_rank=int(self.gap_rank[row]),
+                secondary_only=bool(self._secondary_only[row]),
+                edition_gap=bool(self._edition_gap[row]),
                 complements=tuple(Complement(**each) for each in complements[row].as_py() or ()),
-                **{name: column[row].as_py() for name, column in columns.items()},
+                **{name: column[row].as_py() for name, column in columns},
             )
             for row in rows
         ]
