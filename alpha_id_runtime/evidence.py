@@ -41,7 +41,7 @@ _BACKGROUND, _TINY = np.float64(5e-4), np.float64(1e-9)
 
 @dataclass(frozen=True)
 class _Words:
-    """Words of phrase ``i``: ``ids[indptr[i]:indptr[i + 1]]``, one for each time it is said; idf of each."""
+    """Distinct words of phrase ``i``: ``ids[indptr[i]:indptr[i + 1]]``; idf of each, by phrases."""
 
     vocabulary: dict[str, int]
     indptr: Ints
@@ -166,9 +166,13 @@ class Evidence:
     def _words(self) -> _Words:
         """Words of all phrases, 8 MB at full size."""
         bounds, ids, words = self._build.phrases.words()
+        rows = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        # A phrase that says a word twice says no more by it.
+        rows, ids = np.divmod(np.unique(rows * len(words) + ids), max(len(words), 1))
         counts = np.bincount(ids, minlength=len(words))
         idf = np.log(len(bounds) / (counts + 0.5)).astype(np.float64)
-        return _Words({word: place for place, word in enumerate(words)}, bounds, ids, idf)
+        starts = np.searchsorted(rows, np.arange(len(bounds)))
+        return _Words({word: place for place, word in enumerate(words)}, starts, ids.astype(np.int32), idf)
 
     def _rows_of(self, numbers: Ints, allow: Allow | None) -> tuple[Ints, Ints]:
         """Return (the rows of these codes that count, the place of each one's code)."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 # Raised whenever a feature changes its meaning, here or in ``evidence``: a model of another one is refused.
-VERSION = 2
+VERSION = 3
 NAMES = (
     "dense", "prototype", "dice", "lexical",
     "dense_gap", "prototype_gap", "dice_gap", "lexical_gap",

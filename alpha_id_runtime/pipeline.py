@@ -187,9 +187,11 @@ class Suggester:
     def _as_said(self, task: Task, ranked: RankedRows) -> RankedRows:
         """Return a line's ranking with what its degrees, sites, side and time decide."""
         undegreed = [query.how == WITHOUT_DEGREE for query in task.queries]
+        # What lies behind first: how long ago is a degree of it.
+        ranked = apply_past(self.build, task, ranked)
         ranked = apply_degrees(self.build, task.reading.degrees, ranked, task.allow, undegreed)
         ranked = apply_sites(self.build, task.reading.sites, ranked, task.allow)
-        return apply_past(self.build, task, apply_side(self.build, task.reading, ranked))
+        return apply_side(self.build, task.reading, ranked)
 
     def _prepare(self, request: Request) -> Prepared:
         wanted = request.filter or self.config.filter

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alpha_id_assets.evaluating import holdout_semantic
-from alpha_id_assets.reranking.examples import Examples, draw_calibration, make_examples, misspelt
+from alpha_id_assets.reranking.examples import Examples, draw_calibration, in_context, make_examples, misspelt
 from alpha_id_assets.reranking.training import BoostingSettings, train_trees
 from alpha_id_runtime.boosting import MODEL
 from alpha_id_runtime.build import open_published
@@ -53,7 +53,7 @@ def main() -> int:
             cases = [case for case in drawn if (case.kind, case.source_row) not in seen]
             seen.update((case.kind, case.source_row) for case in cases)
             semantic = holdout_semantic(build, cases, config, progress=_say)
-            cases += misspelt(build, cases, SEED + fold)
+            cases += [*misspelt(build, cases, SEED + fold), *in_context(build, cases, SEED + fold)]
             fusion = FusionReranker(build, semantic.index, config.fusion, None)
             parts.append(make_examples(build, semantic, fusion, cases, progress=_count))
         examples = Examples.joined(parts)

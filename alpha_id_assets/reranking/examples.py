@@ -1,8 +1,8 @@
 """Training examples of the learned reranker: candidate codes of phrases whose code is known.
 
-Holds: four kinds of phrases, all of the calibration quarter: held out (the entry and its twins are no
+Holds: five kinds of phrases, all of the calibration quarter: held out (the entry and its twins are no
 candidates and were not seen by the encoder), some of these misspelt, noised and paraphrased (as dictated, the
-entry is a candidate).
+entry is a candidate), and entries, held out or not, among words that have nothing to do with their code.
 Refuses: every evaluation case, gold list and dev file: the draw takes the other side of the split.
 """
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 _BATCH = 64
+_JOINTS = ("", "", ",", " bei", " nach", " mit", " in der", " am", " unter")
+_WORDS_BESIDE = (1, 1, 2, 3)
+_BEHIND = 0.9  # the share of contexts that follow
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,37 @@ def misspelt(build: Build, cases: Sequence[Case], seed: int) -> list[Case]:
         made = add_noise(case.text, case_rng(seed, "misspelt", case.id), NoiseRates(), taken)
         if made:
             copies.append(replace(case, id=f"misspelt-{case.id}", text=made[0], done=made[1]))
+    return copies
+
+
+def in_context(build: Build, cases: Sequence[Case], seed: int) -> list[Case]:
+    """Return copies with a few words of another case before or behind: every second held-out and noised one.
+
+    A line of a real list says more than its diagnosis ("in der Terminalphase", "nach Langzeitbeatmung"), an
+    entry of the corpus hardly ever: without these, a word that no phrase of the code says would decide. Of a
+    noised case the entry itself is taken. What stands first leads, even where all words of another diagnosis
+    follow: parts of a line are asked by themselves, too.
+    """
+    texts = build.phrases.texts([case.source_row or 0 for case in cases])
+    apart = [(case, text) for case, text in zip(cases, texts, strict=True) if case.kind == "held_out"][1::2]
+    known = [(case, text) for case, text in zip(cases, texts, strict=True) if case.kind == "noise"][::2]
+    copies = []
+    for case, text in apart + known:
+        rng = case_rng(seed, "context", case.id)
+        other = cases[rng.randrange(len(cases))]
+        words = other.text.split()
+        first = rng.randrange(len(words))
+        said = words[first : first + rng.choice(_WORDS_BESIDE)]
+        beside = " ".join(said).strip("(),;.:[]")
+        behind = f"{text}{rng.choice(_JOINTS)} {beside}"
+        copies.append(
+            replace(
+                case,
+                id=f"context-{case.id}",
+                text=behind if rng.random() < _BEHIND else f"{beside} {text}",
+                done=("context",),
+            )
+        )
     return copies
 
 

@@ -92,15 +92,16 @@ def _reason(text: str, certainty: Certainty | None) -> str | None:
                 return cue.reason
     # "VHF, Z.n. Kardioversion": each part is asked by itself.
     is_one_part = len(_SEGMENT().split(text)) == 1
-    if certainty != "Z" and is_one_part and _is_procedure(low, cues):
+    if certainty != "Z" and is_one_part and _is_procedure(low, cues) and not _is_ill_in_full(text, cues):
         return cues.words["procedure"].reason
     known = None if certainty == "Z" else _only_known_words(low)
     return known or (None if ill else _only_figures(text))
 
 
 def _is_ill_in_full(text: str, cues: Cues) -> bool:
-    """Return whether ``text`` names a disease by its abbreviation ("MS stabil")."""
-    return any(cues.words["disease"].found_in(fold(each.text)) for each in expand(text))
+    """Return whether ``text`` names a disease by its abbreviation ("MS stabil"); an implant is none."""
+    written = (fold(each.text).replace("vorhandensein", "") for each in expand(text))
+    return any(cues.words["disease"].found_in(low) for low in written)
 
 
 def _listed(cues: Cues, match: re.Match[str]) -> bool:

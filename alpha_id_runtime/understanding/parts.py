@@ -16,9 +16,9 @@ _SEAM = LazyPattern(
     r"\s*(?:[;+]|,(?!\d)|(?<=[^\W\d_])\s?/\s?(?=[^\W\d_]{4})|\s[-–=>]+\s|(?<=[^\W\d_]{6})\.\s(?=\S{5})"
     r"|[(\[]|[)\]]"
     r"|(?<!\w)(?:mit|bei|und|u\.|m\.|b\.|sowie|wegen|infolge|aufgrund|bzw\.?|ieL|i\.e\.L\.|in erster linie"
-    r"|im rahmen|i\.r\.|(?=dd[\s:])|(?=a\.e\.)|(?=am ehesten)|(?=v\.\s?a\.)|(?=z\.\s?n\.)|(?=verdacht auf)"
-    r"|(?=zustand nach))"
-    r"(?![^\W\d_]))\s*(?:(?:eine[rsnm]?|einem|der|des|dem|den|die)\s+)?",
+    r"|im rahmen|i\.r\.)(?![^\W\d_])"
+    r"|(?<=\s)(?=(?:dd|a\.\s?e\.|am ehesten|v\.\s?a\.|z\.\s?n\.|verdacht auf|zustand nach)[\s:]))"
+    r"\s*(?:(?:eine[rsnm]?|einem|der|des|dem|den|die)\s+)?",
     re.IGNORECASE,
 )
 _SHARED = LazyPattern(r"([^\W\d_]{3,})-\s*(?:und|u\.|,|/|sowie|oder|bzw\.?)\s*([^\W\d_]{7,})")

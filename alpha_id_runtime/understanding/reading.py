@@ -24,6 +24,7 @@ How = Literal[
     "without degree",
     "state",
     "state synonym",
+    "combination",
     "side",
     "original",
 ]
@@ -68,6 +69,11 @@ class Degree:
     def applies_to(self, code: str) -> bool:
         """Return whether ``code`` lies in a category that this degree can say something about."""
         return code.startswith(self.base) if self.base else False
+
+    @property
+    def stands_alone(self) -> bool:
+        """Return whether its codes are diagnoses by themselves (a Barthel index), beside no other code."""
+        return self.as_complement and all(self.applies_to(code) for code in self.codes)
 
     def fits(self, code: str) -> bool:
         """Return whether ``code`` is one of the codes that the degree stands for."""

@@ -43,7 +43,16 @@ _SPELLED_DEGREES = {"eins": "1", "zwei": "2", "drei": "3", "vier": "4"}
 _ROMAN = {"iii": "3", "iv": "4", "ii": "2", "i": "1", "v": "5"}
 _ROMAN_VALUE = LazyPattern(r"(iii|iv|ii|i|v)([abc]?)")
 _ORDINALS = {"erst": "1", "zweit": "2", "dritt": "3", "viert": "4"}
-_UNIT_DAYS = {"tag": 1.0, "woche": 7.0, "monat": 30.44, "jahr": 365.25}
+_UNIT_DAYS = {
+    "min": 1 / 1440,
+    "std": 1 / 24,
+    "h": 1 / 24,
+    "stunde": 1 / 24,
+    "tag": 1.0,
+    "woche": 7.0,
+    "monat": 30.44,
+    "jahr": 365.25,
+}
 _SPELLED = {
     "einem": 1.0, "einer": 1.0, "zwei": 2.0, "drei": 3.0, "vier": 4.0, "fuenf": 5.0, "sechs": 6.0,
     "sieben": 7.0, "acht": 8.0, "neun": 9.0,
@@ -211,7 +220,8 @@ def _degree(pattern: ScalePattern, match: re.Match[str]) -> Degree | None:
     number = _number(groups, pattern.offset)
     if number is not None:
         hits = [value for value in pattern.values if _within(number, value)]
-        names = [" ".join(filter(None, (groups.get("n") or groups.get("m"), groups.get("u"))))]
+        counted = groups.get("n") or groups.get("m") or f"{groups.get('first')}-{groups.get('last')}"
+        names = [" ".join(filter(None, (counted, groups.get("u"))))]
     else:
         said = [_canonical(groups[g]) for g in ("v", "v2", "w", "w2", "x", "y", "k") if groups.get(g)]
         hits = [value for name in said for value in _named(name, pattern.values)]
@@ -246,6 +256,9 @@ def _within(number: float, value: ScaleValue) -> bool:
 
 
 def _number(groups: dict[str, str | None], offset: float) -> float | None:
+    first, last = groups.get("first"), groups.get("last")
+    if first and last:  # "4.-8. Rippe": how many
+        return float(last) - float(first) + 1
     raw = groups.get("n") or groups.get("m")
     if raw is None:
         return None

@@ -30,6 +30,7 @@ from alpha_id_runtime.understanding.scales import find_degrees
 from alpha_id_runtime.understanding.sites import find_sites
 from alpha_id_runtime.understanding.synonyms import rewrite
 from alpha_id_runtime.understanding.tables import LazyPattern
+from alpha_id_runtime.understanding.wordings import what_is_one, what_remains
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,9 @@ _STATES = (
     ("Alter {}", 0.84, 0.6),
     ("Folgezustand nach {}", 0.6, 0.6),
 )
+# What is left, in the words of the classification: the first wording, and a second.
+_REMAINS = (0.97, 0.93)
+_AT_ONCE = 0.97
 # At the end of what is said; weeks ago is still the disease itself, and found out long ago is no end of it.
 _AGO = LazyPattern(
     r"\bvor\s(?:(?:ca\.?|etwa|ueber|rund|gut|mehr als)\s)?"
@@ -93,6 +97,8 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     removed += [f"side: {word}" for word in sides]
     side = given.laterality or side
     degrees = find_degrees(bare)
+    if any(degree.stands_alone for degree, _ in degrees):  # a measured value that has a code
+        no_diagnosis = None
     stripped, off = take_off(without_empty_parts(bare))
     removed += off
     cued = _tidy(stripped)
@@ -119,6 +125,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         *_rewritings(core, expansions),
         *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
         *_siblings(original, core, expansions, past, side, _without_degree(bare, degrees)),
+        *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past),
     ]
     return Reading(
         original=original,
@@ -230,9 +237,23 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
             weight = _PARTS[0 if index == 0 else 1]
             variants.append(Variant(bare, weight, "part", certainty or whole))
             if certainty == "Z" and whole != "Z":
-                frame = _STATES[0][0]
-                variants.append(Variant(frame.format(bare), weight, "state", certainty))
+                left = _remains(bare, weight, past=True, certainty=certainty)
+                variants += left or [Variant(_STATES[0][0].format(bare), weight, "state", certainty)]
     return variants
+
+
+def _worded(text: str, *, past: bool) -> list[Variant]:
+    """Return what ``text`` says in several words, or leaves behind, in the words of the classification."""
+    at_once = [Variant(wording, _AT_ONCE, "combination") for wording in what_is_one(text)]
+    return [*at_once, *_remains(text, 1.0, past=past)]
+
+
+def _remains(text: str, weight: float, *, past: bool, certainty: Certainty | None = None) -> list[Variant]:
+    """Return the wordings of what ``text`` leaves behind, which count for ``weight`` or a little less."""
+    return [
+        Variant(wording, round(weight * own, 3), "state synonym", certainty)
+        for wording, own in zip(what_remains(text, past=past), _REMAINS, strict=False)
+    ]
 
 
 def _siblings(  # noqa: PLR0917  # what was read of one phrase, passed on once
