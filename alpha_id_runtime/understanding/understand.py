@@ -62,6 +62,11 @@ _STATES = (
 )
 # What is left, in the words of the classification: the first wording, and a second.
 _REMAINS = (0.97, 0.93)
+# What is here is the rest of what was: "Resthemiparese nach Hirninfarkt".
+_SEQUEL = LazyPattern(
+    r"\b(?:spaet)?folge(?:n|zustand|zustaende)?\s(?:nach|von|ein)|\brest\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b"
+    r"|\bresidu\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b|\bdefekt\w*\snach\b"
+)
 _AT_ONCE = 0.97
 # At the end of what is said; weeks ago is still the disease itself, and found out long ago is no end of it.
 _AGO = LazyPattern(
@@ -121,11 +126,12 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     expansions = expand(core, mined)
     removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
     past = whole_certainty == "Z" or _AGO().search(fold(bare)) is not None
+    sequel = _SEQUEL().search(fold(line)) is not None
     variants = [
         *_rewritings(core, expansions),
         *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
         *_siblings(original, core, expansions, past, side, _without_degree(bare, degrees)),
-        *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past),
+        *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past or sequel),
     ]
     return Reading(
         original=original,

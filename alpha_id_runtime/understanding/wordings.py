@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from alpha_id_runtime.text import fold
-from alpha_id_runtime.understanding.tables import Finder, LazyPattern, RowPattern, read_table
+from alpha_id_runtime.understanding.tables import Finder, LazyPattern, Row, RowPattern, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +51,15 @@ def load_wordings(folder: Path | None = None) -> tuple[_Wording, ...]:
         row.filled("means")
         unless = row.pattern("unless") if row["unless"] else None
         when = row.one_of("when", (BEHIND, THERE, ALWAYS))
-        rows.append(_Wording(row.stems("trigger"), row.pattern("said"), unless, row.many("means"), when))
+        # Look-aheads ask of the whole line: tried once, at its start.
+        said = row.pattern("said", rf"\A{row['said']}" if row["said"].startswith("(?=") else None)
+        rows.append(_Wording(_triggers(row), said, unless, row.many("means"), when))
     return tuple(rows)
+
+
+def _triggers(row: Row) -> tuple[str, ...]:
+    """Return the cell split at ``|``, blanks kept: they bound a word."""
+    return tuple(fold(trigger) for trigger in row["trigger"].split("|") if trigger)
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +74,7 @@ def what_remains(text: str, *, past: bool) -> tuple[str, ...]:
         text: the line, or a part of it, abbreviations written out.
         past: whether the line says that it lies behind; else only what is said to be there counts.
     """
-    low = fold(text)
+    low = _padded(text)
     if not past and not _THERE().search(low):
         return ()
     return _first(low, (BEHIND, THERE) if past else (THERE,))
@@ -75,7 +82,12 @@ def what_remains(text: str, *, past: bool) -> tuple[str, ...]:
 
 def what_is_one(text: str) -> tuple[str, ...]:
     """Return how the classification words in one what ``text`` says in several parts; mostly nothing."""
-    return _first(fold(text), (ALWAYS,))
+    return _first(_padded(text), (ALWAYS,))
+
+
+def _padded(text: str) -> str:
+    """Return ``text`` folded, a blank before and behind: a trigger may be a whole word."""
+    return f" {fold(text)} "
 
 
 def _first(low: str, when: tuple[str, ...]) -> tuple[str, ...]:
