@@ -121,20 +121,33 @@ def make_task(
     # What looks like a code but is none of this edition stays text.
     written, rest = written_codes(line, is_category)
     core = rest if not settings.enabled or set(reading.codes_given) - set(written) else reading.core
-    no_match = _why_no_match(reading, written, passing) or _why_no_code(build, reading, written, rest)
     allow = None if passing.wanted == Filter() and not excluded else Allow(build, passing, excluded)
+    no_match = _why_no_match(build, reading, written, passing, allow) or _why_no_code(
+        build, reading, written, rest
+    )
     queries: tuple[Query, ...] = ()
     if not no_match and has_text(rest):
         queries = _still_open(build, _queries(core, reading, settings.variants), allow)
     return Task(segment, reading, queries, written, passing, allow, top, no_match)
 
 
-def _why_no_match(reading: Reading, written: tuple[str, ...], passing: CodeFilter) -> str | None:
+def _why_no_match(  # what is known of one line
+    build: Build, reading: Reading, written: tuple[str, ...], passing: CodeFilter, allow: Allow | None
+) -> str | None:
     if reading.certainty == "A" and passing.wanted.billable_only:
         return EXCLUDED
-    if reading.no_diagnosis and not written:
+    if reading.no_diagnosis and not written and not _part_is_entry(build, reading, allow):
         return reading.no_diagnosis
     return None
+
+
+def _part_is_entry(build: Build, reading: Reading, allow: Allow | None) -> bool:
+    """Return whether behind what is no diagnosis a part of the line is an entry ("Gastroskopie: Soor")."""
+    return any(
+        len(build.lexical.twins(normalise(variant.text), allow))
+        for variant in reading.variants
+        if variant.how == "part" and not reading.core.startswith(variant.text)
+    )
 
 
 def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest: str) -> str | None:

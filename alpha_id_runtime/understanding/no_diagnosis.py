@@ -39,6 +39,10 @@ _NAME = LazyPattern(r"[a-zμ0-9]*[a-zμ][a-zμ0-9]*(?:[-/][a-zμ0-9]+)*\.?")
 _JOINT = LazyPattern(r"[-/]")
 _MARKED = LazyPattern(r"[↑↓⇑⇓⬆⬇↗↘?]")  # a value out of its range, or a doubt
 _LEAST_COMPOUND = 6
+_WORDS_OF_A_HEAD = 4
+_REPORTED = ("exam", "lab", "measured", "score")
+_BUT = LazyPattern(r"\s*(?:jedoch|aber|sondern|dafuer|stattdessen|daher|somit)\b")
+_DENIAL = LazyPattern(r"\b(?:kein\w*|ohne|nicht|unauff\w*|o\.\s?b|\w*frei|regelrecht\w*|neg|negativ\w*)\b")
 
 
 def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
@@ -53,11 +57,35 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     first: str | None = None
     for part in _SEGMENT().split(text):
         if is_word(part) and part != text:
-            reason = _reason(part, certainty)
+            reason = _reason(part, certainty) or _report(part)
+            if reason is None and first is not None and not _may_be_ill(part):
+                continue  # how it was done, or what was found: "Appendektomie, konventionell"
             if reason is None and not _kinds_said(fold(part)):  # "Leber, Milz unauffällig"
                 return None
             first = first or reason
     return first
+
+
+def _report(text: str) -> str | None:
+    """Return the reason where ``text`` reports of an examination, named before a colon, and of no disease."""
+    head, colon, rest = text.partition(":")
+    words = folded_words(head)
+    if not colon or not words or len(words) > _WORDS_OF_A_HEAD or _may_be_ill(rest):
+        return None
+    cues = load_cues()
+    named = any(cues.words[kind].has(word) for word in words for kind in ("procedure", *_REPORTED))
+    return cues.words["exam"].reason if named else None
+
+
+def _may_be_ill(part: str) -> bool:
+    """Return whether a part behind one without a diagnosis may hold one: it names a disease not denied."""
+    cues = load_cues()
+    low = fold(part)
+    if _BUT().match(low):
+        return True
+    if cues.words["disease"].found_in(low):
+        return not _DENIAL().search(low)
+    return _is_ill_in_full(part, cues)
 
 
 def without_empty_parts(text: str) -> str:
