@@ -16,7 +16,7 @@ _SEAM = LazyPattern(
     r"\s*(?:[;+]|,(?!\d)|(?<=[^\W\d_])\s?/\s?(?=[^\W\d_]{4})|\s[-–=>]+\s|(?<=[^\W\d_]{6})\.\s(?=\S{5})"
     r"|[(\[]|[)\]]"
     r"|(?<!\w)(?:mit|bei|und|u\.|m\.|b\.|sowie|wegen|infolge|aufgrund|bzw\.?|ieL|i\.e\.L\.|in erster linie"
-    r"|im rahmen|i\.r\.)(?![^\W\d_])"
+    r"|im rahmen|im sinne|auf dem boden|i\.r\.)(?![^\W\d_])"
     r"|(?<=\s)(?=(?:dd|a\.\s?e\.|am ehesten|v\.\s?a\.|z\.\s?n\.|verdacht auf|zustand nach)[\s:]))"
     r"\s*(?:(?:eine[rsnm]?|einem|der|des|dem|den|die)\s+)?",
     re.IGNORECASE,

@@ -22,6 +22,7 @@ from alpha_id_runtime.understanding.cues import (
     take_off,
     take_side,
 )
+from alpha_id_runtime.understanding.fillers import take_fillers
 from alpha_id_runtime.understanding.given import take_codes
 from alpha_id_runtime.understanding.no_diagnosis import why_no_diagnosis, without_empty_parts
 from alpha_id_runtime.understanding.parts import split_parts
@@ -62,10 +63,12 @@ _STATES = (
 )
 # What is left, in the words of the classification: the first wording, and a second.
 _REMAINS = (0.97, 0.93)
-# What is here is the rest of what was: "Resthemiparese nach Hirninfarkt".
+# What is here is the rest of what was, or a year says when it was: "Resthemiparese nach Hirninfarkt".
 _SEQUEL = LazyPattern(
     r"\b(?:spaet)?folge(?:n|zustand|zustaende)?\s(?:nach|von|ein)|\brest\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b"
-    r"|\bresidu\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b|\bdefekt\w*\snach\b"
+    r"|\bresidu\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b|\bdefekt\w*\snach\b|\b(?:rezidiv|tumor)frei\b"
+    # A year alone says when it was, unless it says since when or when it was found.
+    r"|(?<![\d./])(?<!seit\s)(?<!ed\s)(?<!ed:\s)(?<!erstdiagnose\s)(?:19[5-9]\d|20[012]\d)(?![\d.])"
 )
 _AT_ONCE = 0.97
 # At the end of what is said; weeks ago is still the disease itself, and found out long ago is no end of it.
@@ -105,7 +108,8 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     if any(degree.stands_alone for degree, _ in degrees):  # a measured value that has a code
         no_diagnosis = None
     stripped, off = take_off(without_empty_parts(bare))
-    removed += off
+    stripped, empty = take_fillers(stripped)
+    removed += [*off, *empty]
     cued = _tidy(stripped)
     core, whole_certainty = _inner_certainty(cued, certainty, removed)
     core = _first_with_letter(core, cued, line, canonical(text), original)
