@@ -136,18 +136,16 @@ def _why_no_match(  # what is known of one line
 ) -> str | None:
     if reading.certainty == "A" and passing.wanted.billable_only:
         return EXCLUDED
-    if reading.no_diagnosis and not written and not _part_is_entry(build, reading, allow):
+    if reading.no_diagnosis and not written and not _says_entry(build, reading, allow):
         return reading.no_diagnosis
     return None
 
 
-def _part_is_entry(build: Build, reading: Reading, allow: Allow | None) -> bool:
-    """Return whether behind what is no diagnosis a part of the line is an entry ("Gastroskopie: Soor")."""
-    return any(
-        len(build.lexical.twins(normalise(variant.text), allow))
-        for variant in reading.variants
-        if variant.how == "part" and not reading.core.startswith(variant.text)
-    )
+def _says_entry(build: Build, reading: Reading, allow: Allow | None) -> bool:
+    """Return whether the line is an entry, or a part of it is ("Gastroskopie: Soor")."""
+    said = [variant.text for variant in reading.variants if variant.how == "part"]
+    behind = [text for text in said if not reading.core.startswith(text)]
+    return any(len(build.lexical.twins(normalise(text), allow)) for text in (reading.original, *behind))
 
 
 def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest: str) -> str | None:

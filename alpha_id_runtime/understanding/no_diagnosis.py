@@ -42,7 +42,9 @@ _LEAST_COMPOUND = 6
 _WORDS_OF_A_HEAD = 4
 _REPORTED = ("exam", "lab", "measured", "score")
 _BUT = LazyPattern(r"\s*(?:jedoch|aber|sondern|dafuer|stattdessen|daher|somit)\b")
-_DENIAL = LazyPattern(r"\b(?:kein\w*|ohne|nicht|unauff\w*|o\.\s?b|\w*frei|regelrecht\w*|neg|negativ\w*)\b")
+_DENIAL = LazyPattern(
+    r"\b(?:kein\w*|ohne|nicht(?! naeher)|unauff\w*|o\.\s?b|\w*frei|regelrecht\w*|neg|negativ\w*)\b"
+)
 
 
 def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
@@ -58,7 +60,7 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     for part in _SEGMENT().split(text):
         if is_word(part) and part != text:
             reason = _reason(part, certainty) or _report(part)
-            if reason is None and first is not None and not _may_be_ill(part):
+            if reason is None and first and "remark" not in first and not _may_be_ill(part):
                 continue  # how it was done, or what was found: "Appendektomie, konventionell"
             if reason is None and not _kinds_said(fold(part)):  # "Leber, Milz unauffällig"
                 return None
