@@ -97,6 +97,13 @@ class Ranking:
         place = self.place_of.get(id(task))
         return None if place is None else self.final[place]
 
+    def lexical_best(self, task: Task) -> float:
+        """Return the best score that mode C gives a text of the task."""
+        place = self.place_of.get(id(task))
+        if place is None:
+            return 0.0
+        return float(merge_queries(task, self.lexical[place]).scores.max(initial=0.0))
+
 
 class Suggester:
     """Answers requests from one published build."""
@@ -237,7 +244,7 @@ class Suggester:
         skipped = [Skipped(line.index, NO_TEXT) for line in prepared.lines if not has_text(line.text)]
         for task in prepared.tasks:
             hits = code_hits(self.build, task, ranking.of(task))
-            enough = floor.above(hits)
+            enough = hits if hits and self._is_alike(task, ranking) else floor.above(hits)
             if enough:
                 phrases.append(PhraseHits(task.segment, enough, task.reading.laterality))
             else:
@@ -280,6 +287,12 @@ class Suggester:
             return Floor(self.config.min_score, of_each=True)
         semantic = outcome is not None and outcome.semantic
         return Floor(self.config.fusion.min_score if semantic else self.config.lexical.min_score)
+
+    def _is_alike(self, task: Task, ranking: Ranking) -> bool:
+        """Return whether a line that mode A doubts is enough like an entry by its letters to be answered."""
+        if self.config.min_score is not None or not (ranking.outcome and ranking.outcome.semantic):
+            return False
+        return ranking.lexical_best(task) >= self.config.fusion.min_lexical
 
     def _warnings(self, wanted: Filter, lines: list[Segment]) -> tuple[str, ...]:
         manifest = self.build.manifest

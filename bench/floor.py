@@ -87,19 +87,43 @@ def read_lines(path: Path = LINES) -> dict[str, list[str]]:
 
 
 def measure(plain: Suggester, apart: Suggester, cases: Sequence[Case], lines: Sequence[str]) -> Scores:
-    """Ask ``apart`` the held-out cases, ``plain`` all else, both without a floor."""
+    """Ask ``apart`` the held-out cases, ``plain`` all else, both without a floor.
+
+    In mode A a line that mode C finds alike enough (``fusion.min_lexical``) is above any floor: it counts 1.
+    """
     right: dict[str, list[float]] = {}
     for kind in _KINDS:
         own = [case for case in cases if case.kind == kind]
-        answers = _ask(apart if kind == "held_out" else plain, [(c.text, c.excluded_rows) for c in own])
+        asked = [(case.text, case.excluded_rows) for case in own]
+        answers, alike = _asked(apart if kind == "held_out" else plain, asked)
         right[kind] = [
-            max(each.score for each in answer.suggestions)
-            for case, answer in zip(own, answers, strict=True)
+            1.0 if kept else _best(answer)
+            for case, answer, kept in zip(own, answers, alike, strict=True)
             if _holds_right(case, answer)
         ]
-    answers = _ask(plain, [(line, frozenset()) for line in lines])
-    best = [max(each.score for each in answer.suggestions) for answer in answers if answer.suggestions]
+    answers, alike = _asked(plain, [(line, frozenset()) for line in lines])
+    best = [
+        1.0 if kept else _best(answer)
+        for answer, kept in zip(answers, alike, strict=True)
+        if answer.suggestions
+    ]
     return Scores({kind: np.array(each) for kind, each in right.items()}, np.array(best), len(lines))
+
+
+def _asked(
+    suggester: Suggester, asked: Sequence[tuple[str, frozenset[int]]]
+) -> tuple[list[SuggestResult], list[bool]]:
+    """Return the answers, and of each whether mode A keeps it whatever its score."""
+    answers = _ask(suggester, asked)
+    if suggester.config.mode == "c":
+        return answers, [False] * len(answers)
+    lexical = Suggester(suggester.build, replace(suggester.config, mode="c"))
+    least = suggester.config.fusion.min_lexical
+    return answers, [_best(answer) >= least for answer in _ask(lexical, asked)]
+
+
+def _best(answer: SuggestResult) -> float:
+    return max((each.score for each in answer.suggestions), default=0.0)
 
 
 def table(scores: Scores) -> str:

@@ -13,9 +13,8 @@ _ARTICLE = r"(?:(?:ein|d)(?:e[rsnm]?|as)?\s+|seine[rsnm]?\s+|ihre[rsnm]?\s+)?"
 _LEAD_IN = LazyPattern(
     r"^\s*(?:(?:und|sowie|auch|weiterhin|zudem|ausserdem|ferner)\s+)?"
     r"(?:(?:mit|bei|unter)\s+(?:den\s+|dem\s+)?(?:klinischen?\s+)?(?:zeichen|bild|nachweis|symptomatik)\s+"
-    r"|auf dem boden\s+|im rahmen\s+|im sinne\s+|infolge\s+|aufgrund\s+|wegen\s+|bei\s+|mit\s+)"
-    + _ARTICLE
-    + r"|^\s*(?:eine[rsnm]|eines)\s+"
+    r"|auf dem boden\s+|im rahmen\s+|im sinne\s+|infolge\s+|aufgrund\s+|wegen\s+"
+    r"|(?:bei|mit)\s+(?=\w+e[rmns]\s+\w))" + _ARTICLE + r"|^\s*(?:eine[rsnm]|eines)\s+"
 )
 _ENDING = r"(?:e[rsnm]?)?\b"
 _FILLER = LazyPattern(
