@@ -116,6 +116,8 @@ def make_task(
     reading = understand(line, build.abbreviations) if settings.enabled else Reading(line, line)
 
     def is_category(code: str) -> bool:
+        if settings.enabled and "." not in code and code not in reading.codes_given:
+            return False  # a vertebra ("Fraktur T12"), a tumour's stage: what was read knows better
         return code in build.codes and build.codes.value(code, "kind") == "category"
 
     # What looks like a code but is none of this edition stays text.
@@ -126,7 +128,10 @@ def make_task(
         build, reading, written, rest
     )
     queries: tuple[Query, ...] = ()
-    if not no_match and has_text(rest):
+    alone = tuple(filter(build.codes.is_terminal, reading.alone)) if not written else ()
+    if alone:
+        written, no_match = alone, None
+    elif not no_match and has_text(rest):
         queries = _still_open(build, _queries(core, reading, settings.variants), allow)
     return Task(segment, reading, queries, written, passing, allow, top, no_match)
 

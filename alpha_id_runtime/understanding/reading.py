@@ -112,8 +112,9 @@ class Reading:
     ``core`` is the text to match, never empty for a text that holds a letter; ``core_weight`` (0 to 1) what
     its score counts for: less than 1 where a variant says more of what the line said. ``certainty`` and
     ``laterality`` hold for the whole phrase; what holds for a part only stands at its variant. ``past``: the
-    disease is said to lie behind ("Zustand nach", "vor drei Jahren"). ``no_diagnosis`` says in words why the
-    line yields no code; ``removed`` what was taken off or expanded.
+    disease is said to lie behind ("Zustand nach", "vor drei Jahren"). ``alone``: codes of a degree that is
+    all the line says ("Barthel-Index 35"). ``no_diagnosis`` says in words why the line yields no code;
+    ``removed`` what was taken off or expanded.
     """
 
     original: str
@@ -128,6 +129,7 @@ class Reading:
     no_diagnosis: str | None = None
     core_weight: float = 1.0
     past: bool = False
+    alone: tuple[str, ...] = ()
 
 
 def label_of(title: str) -> str:

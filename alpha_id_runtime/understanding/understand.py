@@ -49,6 +49,11 @@ _LETTER = LazyPattern(r"[^\W\d_]")
 _SPELLED = LazyPattern(r"(?i)\b((?:typ|grad|stadium|klasse)\s)(eins|zwei|drei|vier|fünf)\b")
 _FIGURES = {"eins": "1", "zwei": "2", "drei": "3", "vier": "4", "fünf": "5"}
 _HALF = LazyPattern(r"(?:(\d+)\s*)?½")
+# What a line of nothing but a measured value says beside it.
+_SCALE_WORDS = LazyPattern(
+    r"(?i)\b(?:barthel|erweiterter|index|mms[et]|mini-?mental\w*|score|test|punkten?|pkt|bei|aufnahme|entlassung|aktuell"
+    r"|von|ssw|schwangerschaftswoche)\b"
+)
 _SUSPECTED = LazyPattern(r"([^\W\d_]{5,}?)s?verdacht(?![^\W\d_])")
 _SIDE_WORDS: dict[Laterality, str] = {"B": "beidseitig", "R": "einseitig", "L": "einseitig"}
 _PARTS = (0.66, 0.58)  # what the first and any other part of a line count for
@@ -107,6 +112,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     degrees = find_degrees(bare)
     if any(degree.stands_alone for degree, _ in degrees):  # a measured value that has a code
         no_diagnosis = None
+    undegreed = _without_degree(bare, degrees)
     stripped, off = take_off(without_empty_parts(bare))
     stripped, empty = take_fillers(stripped)
     removed += [*off, *empty]
@@ -134,7 +140,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
     variants = [
         *_rewritings(core, expansions),
         *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
-        *_siblings(original, core, expansions, past, side, _without_degree(bare, degrees)),
+        *_siblings(original, core, expansions, past, side, undegreed),
         *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past or sequel),
     ]
     return Reading(
@@ -150,6 +156,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         no_diagnosis=no_diagnosis,
         core_weight=_BESIDE_BOTH if side == "B" else 1.0,
         past=past,
+        alone=_alone(degrees, undegreed),
     )
 
 
@@ -163,6 +170,18 @@ def _without_degree(text: str, degrees: tuple[tuple[Degree, tuple[int, int]], ..
     """Return ``text`` without the words that say a degree, "" where none says one."""
     spans = [(start, end) for _, (start, end) in degrees if start < end]
     return _tidy(take_off(cut(text, spans))[0]) if spans else ""
+
+
+def _alone(degrees: tuple[tuple[Degree, tuple[int, int]], ...], undegreed: str) -> tuple[str, ...]:
+    """Return the codes of the degrees that are all the line says; mostly none."""
+    if not degrees or _WORD().search(_SCALE_WORDS().sub(" ", undegreed)):
+        return ()
+    return tuple(
+        code
+        for degree, _ in degrees
+        if degree.stands_alone and degree.decides == "one"
+        for code in degree.codes
+    )
 
 
 def _suspected(
