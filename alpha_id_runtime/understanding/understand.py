@@ -132,6 +132,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
             given.codes,
             tuple(removed),
             no_diagnosis,
+            alone=_alone(degrees, undegreed),
         )
     expansions = expand(core, mined)
     removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
