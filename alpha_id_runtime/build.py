@@ -6,12 +6,14 @@ Holds: opening and checking. Refuses: searching, and going back to ``current.jso
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from alpha_id_runtime.codes import CodeTable
 from alpha_id_runtime.corpus import PhraseTable
 from alpha_id_runtime.errors import ArtefactsIncompatibleError, ArtefactsMissingError
 from alpha_id_runtime.files import read_json
+from alpha_id_runtime.histories import Histories
 from alpha_id_runtime.manifest import (
     BUILD_CURE,
     Manifest,
@@ -39,6 +41,11 @@ class Build:
     lexical: LexicalIndex
     units: PhraseUnits
     abbreviations: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def histories(self) -> Histories:
+        """Codes for what lies behind, read when first a line says so."""
+        return Histories(self.phrases)
 
 
 def open_published(storage: StorageLayout) -> Build:

@@ -43,7 +43,7 @@ WRITTEN = -1
 MAX_LINE = 1000
 # Variants that say the same as the core in other words.
 WITHOUT_DEGREE = "without degree"
-_OTHER_WORDS = ("synonym", "spelling", WITHOUT_DEGREE)
+_OTHER_WORDS = ("synonym", "spelling", "combination", WITHOUT_DEGREE)
 # Further rewritings of the same words say little that is new; the parts of a line do.
 _MOST_OF = {"synonym": 2, "spelling": 1}
 UNASSIGNED = "The code in the line is not assigned (Content N): a placeholder without meaning."
@@ -147,10 +147,18 @@ def _why_no_match(  # what is known of one line
 
 
 def _says_entry(build: Build, reading: Reading, allow: Allow | None) -> bool:
-    """Return whether the line is an entry, or a part of it is ("Gastroskopie: Soor")."""
+    """Return whether the line is an entry, or a part of it is ("Gastroskopie: Soor"), or a word of entries.
+
+    A single word behind a procedure that entries say ("Gastroskopie, Barrett") may be the diagnosis.
+    """
     said = [variant.text for variant in reading.variants if variant.how == "part"]
-    behind = [text for text in said if not reading.core.startswith(text)]
-    return any(len(build.lexical.twins(normalise(text), allow)) for text in (reading.original, *behind))
+    behind = [text for text in said if not reading.original.startswith(text)]
+    reported = reading.original.rpartition(":")[2]
+    texts = [normalise(text) for text in (reading.original, reading.core, reported, *behind) if text]
+    words = [text for text in map(normalise, behind if len(behind) == 1 else ()) if text and " " not in text]
+    return any(len(build.lexical.twins(text, allow)) for text in texts) or any(
+        len(build.lexical.words(word, 1, allow)) for word in words
+    )
 
 
 def _why_no_code(build: Build, reading: Reading, written: tuple[str, ...], rest: str) -> str | None:

@@ -15,6 +15,7 @@ from alpha_id_runtime.assembly import PhraseHits, assemble
 from alpha_id_runtime.build import Build, open_published
 from alpha_id_runtime.config import Config
 from alpha_id_runtime.degrees import apply_degrees, apply_sites
+from alpha_id_runtime.enumerations import enumerated
 from alpha_id_runtime.filters import CodeFilter
 from alpha_id_runtime.hints import hints_of
 from alpha_id_runtime.layout import StorageLayout
@@ -210,7 +211,7 @@ class Suggester:
         tasks = [
             make_task(
                 self.build,
-                line,
+                piece,
                 passing,
                 excluded=request.excluded_rows,
                 top=top,
@@ -218,8 +219,14 @@ class Suggester:
             )
             for line in lines
             if has_text(line.text)
+            for piece in self._pieces(line)
         ]
         return Prepared(request, passing, top, lines, tasks)
+
+    def _pieces(self, line: Segment) -> list[Segment]:
+        """Return the diagnoses that a line lists, each to be matched by itself; mostly the line."""
+        listed = enumerated(self.build, line.text) if self.config.reading.enabled else ()
+        return [Segment(line.index, piece) for piece in listed] or [line]
 
     def _begin(self, tasks: list[Task]) -> Begun | None:
         """Set the semantic search on its way, which runs beside the lexical one; None in mode C."""
@@ -250,6 +257,9 @@ class Suggester:
             else:
                 reason = _too_unlike(task, floor) if hits else _why_no_hit(task)
                 skipped.append(Skipped(task.segment.index, reason))
+        # Of a line that lists several, one that yields codes speaks for it.
+        answered = {phrase.segment.index for phrase in phrases}
+        skipped = list(dict.fromkeys(each for each in skipped if each.segment not in answered))
         skipped.sort(key=lambda each: each.segment)
         suggestions, unrepresented = assemble(
             phrases, prepared.top, self.build.codes, _Entries(self.build.phrases)
@@ -269,7 +279,7 @@ class Suggester:
                 timings={**timings, "total_ms": _since(started)},
                 segment_count=len(prepared.lines),
                 skipped=tuple(skipped),
-                unrepresented=unrepresented,
+                unrepresented=tuple(dict.fromkeys(unrepresented)),
                 warnings=self._warnings(prepared.passing.wanted, prepared.lines),
                 hints=hints_of(phrases, self.build.codes),
                 ionos_calls=outcome.calls if outcome else 0,

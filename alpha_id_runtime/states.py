@@ -13,7 +13,7 @@ import numpy as np
 from alpha_id_runtime.hierarchy import says_unspecified
 from alpha_id_runtime.lexical_ranking import TWIN_SCORE
 from alpha_id_runtime.ranked import RankedRows
-from alpha_id_runtime.text import normalise
+from alpha_id_runtime.text import fold, normalise
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,8 +32,14 @@ _STATE = "state"
 _RAISED, _PRESENT, _FRAME_ALONE = 1.2, 0.97, 0.5
 # From this score on, the disease itself is one that the corpus knows.
 _KNOWN = 0.8
+# The history of a disease stands beside it; one of another chapter, found by its frame, is a stranger.
+_BESIDE, _STRANGE = 0.98, 0.5
+_KNOWN_FRAME = 0.83  # "X in der Eigenanamnese" counts .85: such an entry itself
+_HISTORIES = ("Z85", "Z86", "Z87")
+_STATE_WORDED = "state synonym"
 _ONE_SIDE, _BOTH_SIDES = ("einseitig",), ("beidseitig", "doppelseitig", "bilateral")
 _OTHER_SIDE = 0.9
+_PRIMARY, _STEM = "primär", 6
 _CATEGORY = 3
 
 
@@ -58,6 +64,52 @@ def apply_past(build: Build, task: Task, ranked: RankedRows) -> RankedRows:
         disease = build.units.of_text(normalise(task.reading.core))
         strange = by_frame & (build.units.dice([disease], ranked.rows) == 0)
         scores = np.where(strange, ranked.scores * _FRAME_ALONE, scores)
+    found = ranked.scores
+    ranked = RankedRows(ranked.rows, scores, ranked.queries)
+    return _with_histories(build, task, ranked, found) if task.reading.past else ranked
+
+
+def _with_histories(
+    build: Build, task: Task, ranked: RankedRows, found: npt.NDArray[np.float64]
+) -> RankedRows:
+    """Return the ranking with the histories of its best present disease, as the classification groups them.
+
+    Histories of other groups that a frame found ("Krankheit in der Eigenanamnese") step back, unless the very
+    same was said: ``found`` are the scores before what lies behind was raised.
+    """
+    codes = build.phrases.codes_of(ranked.rows)
+    present = [place for place, code in enumerate(codes) if not code.startswith(_BEHIND)]
+    if not present:
+        return ranked
+    best = max(present, key=lambda place: (ranked.scores[place], -ranked.rows[place]))
+    meant = build.histories.of(codes[best])
+    if not meant:
+        return ranked
+    worded = [query.how == _STATE_WORDED for query in task.queries]
+    strangers = np.array(
+        [
+            code.startswith(_HISTORIES) and code not in meant and not worded[query]
+            for code, query in zip(codes, ranked.queries.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    strangers &= found < _KNOWN_FRAME
+    scores = np.where(strangers, ranked.scores * _STRANGE, ranked.scores)
+    score, query = float(scores[best]) * _BESIDE, int(ranked.queries[best])
+    for code in meant:
+        rows = build.phrases.rows_of(code)
+        rows = rows if task.allow is None else rows[task.allow(rows)]
+        if not len(rows):
+            continue
+        # Its title speaks for it: another of its phrases is another disease.
+        titles = rows[build.phrases.is_title[rows]]
+        row = int(titles[0]) if len(titles) else int(rows[0])
+        own = np.flatnonzero(ranked.rows == row)
+        if len(own):
+            scores[own[0]] = max(scores[own[0]], score)
+        else:
+            ranked = ranked.with_row(row, score, query)
+            scores = np.append(scores, score)
     return RankedRows(ranked.rows, scores, ranked.queries)
 
 
@@ -81,9 +133,22 @@ def apply_side(build: Build, reading: Reading, ranked: RankedRows) -> RankedRows
             of_category = categories == category
             best = int(np.argmax(np.where(of_category, ranked.scores, -np.inf)))
             if one[best] or says_unspecified(titles[best]):
-                leading = int(np.argmax(np.where(of_category & both, scores, -np.inf)))
+                leading = _leading_of_both(reading, titles, scores, np.flatnonzero(of_category & both))
                 scores[leading] = max(scores[leading], ranked.scores[best])
     return RankedRows(ranked.rows, scores, ranked.queries)
+
+
+def _leading_of_both(
+    reading: Reading, titles: list[str], scores: npt.NDArray[np.float64], places: npt.NDArray[np.int64]
+) -> int:
+    """Return the place of the bilateral sibling that leads: the most alike, or the primary one.
+
+    A cause that its title begins with ("posttraumatisch") must have been said.
+    """
+    alike = int(places[np.argmax(scores[places])])
+    primary = [place for place in places.tolist() if _PRIMARY in titles[place]]
+    said = fold(titles[alike])[:_STEM] in fold(reading.original)
+    return primary[0] if primary and not said else alike
 
 
 def _says(titles: list[str], words: tuple[str, ...]) -> npt.NDArray[np.bool_]:

@@ -233,7 +233,7 @@ def may_say_certainty(text: str) -> bool:
 def take_certainty(text: str) -> tuple[str, Certainty | None, tuple[str, ...]]:
     """Return ``text`` without the certainty words at its start and end, the certainty, and the words.
 
-    Of several the first at the start counts, then the one at the end.
+    Of several the first at the start counts, then the one at the end; "ausgeschlossen" counts before all.
     """
     cues = load_cues()
     first: str | None = None
@@ -246,7 +246,7 @@ def take_certainty(text: str) -> tuple[str, Certainty | None, tuple[str, ...]]:
         kept = text[end:] if kind == "start" else text[:start]
         if not _WORD().search(kept) or (kind == "end" and _SEVERAL().search(kept)):
             continue  # words at the end of several parts hold for the last one
-        first = value if first is None or (first == "G" and value != "G") else first
+        first = value if first is None or value == "A" or (first == "G" and value != "G") else first
         notes.append(text[start:end].strip(" ,:()"))
         text = kept
     return text, cast("Certainty | None", first), tuple(notes)

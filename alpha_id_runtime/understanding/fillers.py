@@ -10,26 +10,31 @@ from alpha_id_runtime.understanding.cues import cut
 from alpha_id_runtime.understanding.tables import LazyPattern, folded
 
 _ARTICLE = r"(?:(?:ein|d)(?:e[rsnm]?|as)?\s+|seine[rsnm]?\s+|ihre[rsnm]?\s+)?"
+_PATIENT = (
+    r"^\s*(?:o\.\s?g\.\s+)?(?:\d{1,3}[\s-]*j(?:aehr|\.)\w*\.?\s+)?(?:pat(?:\.|ient(?:in|en)?)?)\s+"
+    r"(?:m\.|mit|hat|zeigt|leidet an)\s+"
+)
 _LEAD_IN = LazyPattern(
-    r"^\s*(?:(?:und|sowie|auch|weiterhin|zudem|ausserdem|ferner)\s+)?"
+    _PATIENT + r"(?:bek\.\s+)?|"
+    r"^\s*(?:(?:und|sowie|auch|weiterhin|zudem|ausserdem|ferner|aber|jedoch|sondern)\s+)?"
     r"(?:(?:mit|bei|unter)\s+(?:den\s+|dem\s+)?(?:klinischen?\s+)?(?:zeichen|bild|nachweis|symptomatik)\s+"
     r"|auf dem boden\s+|im rahmen\s+|im sinne\s+|infolge\s+|aufgrund\s+|wegen\s+"
     r"|(?:bei|mit)\s+(?=\w+e[rmns]\s+\w))" + _ARTICLE + r"|^\s*(?:eine[rsnm]|eines)\s+"
 )
 _ENDING = r"(?:e[rsnm]?)?\b"
 _FILLER = LazyPattern(
-    r"\b(?:(?:bioptisch|histologisch|sonographisch|radiologisch|angiographisch|endoskopisch|klinisch|serologisch"
+    r"\bbek\.\s+|\b(?:(?:bioptisch|histologisch|sonographisch|radiologisch|angiographisch|endoskopisch|klinisch|serologisch"
     r"|ct-morphologisch|mr-tomographisch|anamnestisch|seit langem|seit jahren|lange?|seit (?:der )?kindheit"
     r"|neu|gut|medikamentoes|erstmals|frisch)\s+(?:gesichert|nachgewiesen|bekannt|bestehend|diagnostiziert|festgestellt"
     r"|aufgetreten|eingestellt)"
-    r"|ausgepraegt|deutlich|bekannt|vorbekannt|langjaehrig|vorbestehend|ausgedehnt|massiv|quaelend|erneut|erstmalig"
+    r"|ausgepraegt|deutlich|bekannt|vorbekannt|langjaehrig|vorbestehend|ausgedehnt|massiv|quaelend|erstmalig"
     r"|inoperabel|inoperabl|(?:katecholamin|substitutions|interventions|behandlungs|antibiotika|therapie)pflichtig"
     r"|(?:haemodynamisch\s+)?(?:nicht\s+)?relevant|voellig|dauernd|stundenlang)" + _ENDING + r"\s*"
 )
 _TAIL = LazyPattern(
-    r"\s*[,;(]\s*(?:(?:derzeit|aktuell|z\.\s?zt\.|zur zeit|klinisch|weiterhin|bislang|bisher)\s+)*"
-    r"(?:stabil|kompensiert|zufallsbefund|beschwerdefrei|gut eingestellt|medikamentoes eingestellt"
-    r"|erstvorstellung|verlaufskontrolle|in behandlung|unveraendert|konstant|rezidivfrei)\b[^,;]*$"
+    r"\s*[,;(]\s*(?:(?:derzeit|aktuell|z\.\s?zt\.|zur zeit|klinisch|weiterhin|bislang|bisher|seither)\s+)*"
+    r"(?:stabil|kompensiert|zufallsbefund|beschwerdefrei|(?:gut|medikamentoes) eingestellt|erstvorstellung"
+    r"|verlaufskontrolle|unveraendert|konstant|rezidivfrei)\s*\)?\s*$"
 )
 _LETTERS = LazyPattern(r"[^\W\d_]{4,}")
 

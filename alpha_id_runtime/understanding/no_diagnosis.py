@@ -41,9 +41,11 @@ _MARKED = LazyPattern(r"[↑↓⇑⇓⬆⬇↗↘?]")  # a value out of its rang
 _LEAST_COMPOUND = 6
 _WORDS_OF_A_HEAD = 4
 _REPORTED = ("exam", "lab", "measured", "score")
-_BUT = LazyPattern(r"\s*(?:jedoch|aber|sondern|dafuer|stattdessen|daher|somit)\b")
-_DENIAL = LazyPattern(
-    r"\b(?:kein\w*|ohne|nicht(?! naeher)|unauff\w*|o\.\s?b|\w*frei|regelrecht\w*|neg|negativ\w*)\b"
+_BUT_THEN = LazyPattern(r"(?i)[,;]?\s(?:jedoch|aber|sondern|dafür|stattdessen)\s")
+# These say nothing of what follows: "Keine Thrombose, Erysipel".
+_ALONE = ("negated finding", "remark", "remark, no diagnosis", "value")
+_DENIED_HERE = LazyPattern(
+    r"\b(?:kein\w*|ohne)\b.*|\b(?:[\w-]+\s)?\w+\s(?:negativ|neg\.?|unauff\w*|o\.\s?b\.?)(?!\w)|\b\w+frei\b"
 )
 
 
@@ -53,6 +55,9 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     A line of several parts holds none only if none of them does. A state after a procedure (``Z``) is a
     diagnosis: there are codes for it.
     """
+    but = _BUT_THEN().search(text)
+    if but and is_word(text[but.end() :]):  # "Kein Hinweis auf Fraktur, aber Prellung"
+        return why_no_diagnosis(text[but.end() :], certainty)
     whole = _reason(text, certainty)
     if whole or certainty == "Z":
         return whole
@@ -60,7 +65,7 @@ def why_no_diagnosis(text: str, certainty: Certainty | None) -> str | None:
     for part in _SEGMENT().split(text):
         if is_word(part) and part != text:
             reason = _reason(part, certainty) or _report(part)
-            if reason is None and first and "remark" not in first and not _may_be_ill(part):
+            if reason is None and first and not first.endswith(_ALONE) and not _may_be_ill(part):
                 continue  # how it was done, or what was found: "Appendektomie, konventionell"
             if reason is None and not _kinds_said(fold(part)):  # "Leber, Milz unauffällig"
                 return None
@@ -83,11 +88,9 @@ def _may_be_ill(part: str) -> bool:
     """Return whether a part behind one without a diagnosis may hold one: it names a disease not denied."""
     cues = load_cues()
     low = fold(part)
-    if _BUT().match(low):
-        return True
-    if cues.words["disease"].found_in(low):
-        return not _DENIAL().search(low)
-    return _is_ill_in_full(part, cues)
+    # What is denied stands behind its denial: "ohne Ödem" denies the oedema, no glioma before it.
+    affirmed = _DENIED_HERE().sub(" ", low)
+    return cues.words["disease"].found_in(affirmed) or (affirmed == low and _is_ill_in_full(part, cues))
 
 
 def without_empty_parts(text: str) -> str:

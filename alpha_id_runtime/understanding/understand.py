@@ -67,15 +67,20 @@ _STATES = (
     ("Folgezustand nach {}", 0.6, 0.6),
 )
 # What is left, in the words of the classification: the first wording, and a second.
-_REMAINS = (0.97, 0.93)
-# What is here is the rest of what was, or a year says when it was: "Resthemiparese nach Hirninfarkt".
+_REMAINS = (0.985, 0.93)
+# What is here is the rest of what was: "Resthemiparese nach Hirninfarkt".
 _SEQUEL = LazyPattern(
     r"\b(?:spaet)?folge(?:n|zustand|zustaende)?\s(?:nach|von|ein)|\brest\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b"
-    r"|\bresidu\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b|\bdefekt\w*\snach\b|\b(?:rezidiv|tumor)frei\b"
-    # A year alone says when it was, unless it says since when or when it was found.
-    r"|(?<![\d./])(?<!seit\s)(?<!ed\s)(?<!ed:\s)(?<!erstdiagnose\s)(?:19[5-9]\d|20[012]\d)(?![\d.])"
+    r"|\bresidu\w+\s(?:\w+\s){0,2}?(?:nach|bei)\b|\bdefekt\w*\snach\b"
 )
-_AT_ONCE = 0.97
+_CURED = LazyPattern(r"\b(?:rezidiv|tumor)frei\b")
+# A year alone says when it was, unless it says since when or when it was found, or is a value.
+_YEAR = LazyPattern(
+    r"(?<![\d./])(?<!seit\s)(?<!ed\s)(?<!ed:\s)(?<!erstdiagnose\s)(?<!ck\s)(?<!max\s)(?<!max\.\s)(?<!bnp\s)(?<!ldh\s)"
+    r"(?:19[5-9]\d|20[012]\d)(?![\d.])(?!\s?(?:u/|ie\b|i\.e|iu\b|mg|g\b|ng|ml|[µμ]g|pg|mm|cm|m\b|gy|kcal|einheiten|/))"
+)
+_GOING_ON = LazyPattern(r"akut|frisch|laufend|steigend|progred|aktuell|post-?covid|long-?covid")
+_AT_ONCE = 0.95
 # At the end of what is said; weeks ago is still the disease itself, and found out long ago is no end of it.
 _AGO = LazyPattern(
     r"\bvor\s(?:(?:ca\.?|etwa|ueber|rund|gut|mehr als)\s)?"
@@ -114,6 +119,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         no_diagnosis = None
     undegreed = _without_degree(bare, degrees)
     stripped, off = take_off(without_empty_parts(bare))
+    full = _tidy(stripped)
     stripped, empty = take_fillers(stripped)
     removed += [*off, *empty]
     cued = _tidy(stripped)
@@ -136,13 +142,16 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         )
     expansions = expand(core, mined)
     removed += [f"expanded {note}" for note in (expansions[0].notes if expansions else ())]
-    past = whole_certainty == "Z" or _AGO().search(fold(bare)) is not None
-    sequel = _SEQUEL().search(fold(line)) is not None
+    low = fold(line)
+    past = whole_certainty == "Z" or bool(_AGO().search(fold(bare)) or _CURED().search(low))
+    sequel = bool(_SEQUEL().search(low) or (_YEAR().search(low) and not _GOING_ON().search(low)))
     variants = [
+        # An entry may say what fills most lines: "Massive Lungenembolie".
+        *([Variant(full, 1.0, "original")] if empty else []),
         *_rewritings(core, expansions),
         *_parts(_written_out(cued, core, expansions, mined), core, whole_certainty),
         *_siblings(original, core, expansions, past, side, undegreed),
-        *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past or sequel),
+        *_worded(f"{line} = {expansions[0].text if expansions else core}", past=past, sequel=sequel),
     ]
     return Reading(
         original=original,
@@ -155,7 +164,7 @@ def understand(text: str, mined: Mapping[str, tuple[str, ...]] | None = None) ->
         codes_given=given.codes,
         removed=tuple(removed),
         no_diagnosis=no_diagnosis,
-        core_weight=_BESIDE_BOTH if side == "B" else 1.0,
+        core_weight=_BESIDE_BOTH if side == "B" or empty else 1.0,
         past=past,
         alone=_alone(degrees, undegreed),
     )
@@ -272,17 +281,19 @@ def _parts(line: str, core: str, whole: Certainty | None) -> list[Variant]:
     return variants
 
 
-def _worded(text: str, *, past: bool) -> list[Variant]:
+def _worded(text: str, *, past: bool, sequel: bool) -> list[Variant]:
     """Return what ``text`` says in several words, or leaves behind, in the words of the classification."""
     at_once = [Variant(wording, _AT_ONCE, "combination") for wording in what_is_one(text)]
-    return [*at_once, *_remains(text, 1.0, past=past)]
+    return [*at_once, *_remains(text, 1.0, past=past, sequel=sequel)]
 
 
-def _remains(text: str, weight: float, *, past: bool, certainty: Certainty | None = None) -> list[Variant]:
+def _remains(
+    text: str, weight: float, *, past: bool, sequel: bool = False, certainty: Certainty | None = None
+) -> list[Variant]:
     """Return the wordings of what ``text`` leaves behind, which count for ``weight`` or a little less."""
     return [
         Variant(wording, round(weight * own, 3), "state synonym", certainty)
-        for wording, own in zip(what_remains(text, past=past), _REMAINS, strict=False)
+        for wording, own in zip(what_remains(text, past=past, sequel=sequel), _REMAINS, strict=False)
     ]
 
 

@@ -2,7 +2,8 @@
 
 Holds: ``tables/wordings.tsv``, read once: "Nephrektomie" that lies behind is an acquired absence, a
 "Schrittmacherträger" has an implant; two findings that one code holds ("Harnleiterstein mit Harnstauung").
-Refuses: telling whether something lies behind, which the cues say, and choosing a code.
+What is denied or excluded says nothing. Refuses: telling whether something lies behind, which the cues say,
+and choosing a code.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = ("trigger", "said", "unless", "means", "when")
-BEHIND, THERE, ALWAYS = "behind", "there", "always"
+SAID, BEHIND, THERE, ALWAYS = "said", "behind", "there", "always"
 # Words that say of an implant, a stoma or an amputation that it is there, without a "Zustand nach".
 _THERE = LazyPattern(
     r"traeger|transplantiert|amputiert|implantiert|versorgt|\b(?:ein)?liegend|\bliegt\b|\bin situ\b"
     r"|endstaendig|\bangelegt|vorhanden|\bamputation\b"
 )
+
+
+_DENIAL = LazyPattern(r"\b(?:kein|ohne|nicht|ausgeschl|ausschluss|negativ|nie\b)")
+_DENIED = LazyPattern(r"\b(?:kein\w*|ohne|nie)\b(?:(?!\b(?:aber|jedoch|sondern|bei|mit)\b)[^=])*")
+_EXCLUDED = LazyPattern(
+    r"ausgeschlossen|\bausschluss\b|negativ\w*\b(?!\s\w)|nicht\s(?:bestaetigt|nachgewiesen|nachweisbar)"
+)
+_COMMA = LazyPattern(r"\s*[,;=]\s*")
+# Words that hold the name of a site and name none.
+_NO_SITE = LazyPattern(r"\b\w*(?:behandel|behandl|handlung|vorhanden|abhanden)\w*")
 
 
 class _Wording(NamedTuple):
@@ -50,7 +61,7 @@ def load_wordings(folder: Path | None = None) -> tuple[_Wording, ...]:
         row.filled("said")
         row.filled("means")
         unless = row.pattern("unless") if row["unless"] else None
-        when = row.one_of("when", (BEHIND, THERE, ALWAYS))
+        when = row.one_of("when", (SAID, BEHIND, THERE, ALWAYS))
         # Look-aheads ask of the whole line: tried once, at its start.
         said = row.pattern("said", rf"\A{row['said']}" if row["said"].startswith("(?=") else None)
         rows.append(_Wording(_triggers(row), said, unless, row.many("means"), when))
@@ -67,22 +78,34 @@ def _finder() -> Finder:
     return Finder(trigger for row in load_wordings() for trigger in row.triggers)
 
 
-def what_remains(text: str, *, past: bool) -> tuple[str, ...]:
+def what_remains(text: str, *, past: bool, sequel: bool = False) -> tuple[str, ...]:
     """Return how the classification words what ``text`` leaves behind, best first; mostly nothing.
 
     Args:
         text: the line, or a part of it, abbreviations written out.
         past: whether the line says that it lies behind; else only what is said to be there counts.
+        sequel: whether it names a sequel or a year, which makes an infarction old, but no addiction past.
     """
     low = _padded(text)
-    if not past and not _THERE().search(low):
-        return ()
-    return _first(low, (BEHIND, THERE) if past else (THERE,))
+    if past:
+        return _first(low, (SAID, BEHIND, THERE))
+    if sequel:
+        return _first(low, (BEHIND, THERE))
+    return _first(low, (THERE,)) if _THERE().search(low) else ()
 
 
 def what_is_one(text: str) -> tuple[str, ...]:
     """Return how the classification words in one what ``text`` says in several parts; mostly nothing."""
     return _first(_padded(text), (ALWAYS,))
+
+
+def _affirmed(low: str) -> str:
+    """Return folded text without what it denies: "ohne X" to the comma or "aber", and excluded parts."""
+    if not _DENIAL().search(low):
+        return low
+    parts = _COMMA().split(low)
+    kept = [_DENIED().sub(" ", part) for part in parts if not _EXCLUDED().search(part)]
+    return f" {', '.join(kept)} "
 
 
 def _padded(text: str) -> str:
@@ -91,12 +114,13 @@ def _padded(text: str) -> str:
 
 
 def _first(low: str, when: tuple[str, ...]) -> tuple[str, ...]:
+    said = _affirmed(_NO_SITE().sub(" ", low))
     triggers = _finder().all_in(low)
     for row in load_wordings():
         if (
             row.when in when
             and (not row.triggers or not triggers.isdisjoint(row.triggers))
-            and row.said().search(low)
+            and row.said().search(said)
             and not (row.unless is not None and row.unless().search(low))
         ):
             return row.means
