@@ -62,7 +62,8 @@ def apply_past(build: Build, task: Task, ranked: RankedRows) -> RankedRows:
     if ranked.scores[~by_frame].max(initial=0.0) < _KNOWN:
         # "Fraktur in der Eigenanamnese" shares with "Z.n. ERCP" what frames it, and nothing of what was had.
         disease = build.units.of_text(normalise(task.reading.core))
-        strange = by_frame & (build.units.dice([disease], ranked.rows) == 0)
+        framed = np.array([query.how == _STATE for query in task.queries], dtype=np.bool_)[ranked.queries]
+        strange = framed & (build.units.dice([disease], ranked.rows) == 0)
         scores = np.where(strange, ranked.scores * _FRAME_ALONE, scores)
     found = ranked.scores
     ranked = RankedRows(ranked.rows, scores, ranked.queries)

@@ -158,6 +158,13 @@ def test_closed_streams_are_one_paragraph(sample_storage: Path) -> None:
 # --- suggest: exit codes
 
 
+def test_a_phrase_in_the_place_of_a_file_is_not_repeated(sample_storage: Path) -> None:
+    """Who types a phrase is told how to pass it, and no error text holds it."""
+    said = complaint(alpha_id("suggest", "Herzinsuffizienz NYHA III", "--storage", sample_storage), 2)
+    assert "alpha-id suggest -" in said
+    assert "Herz" not in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -37,6 +37,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".lst", ".md")
+
+
 def _read(name: str) -> bytes:
     if name == "-":
         if sys.stdin is None:
@@ -47,4 +50,9 @@ def _read(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise UsageError(f"The input file {name} cannot be read ({error.strerror}).") from error
+        # What stands in a file's place may be a phrase, and a phrase is patient data.
+        named = f" {name}" if Path(name).suffix.lower() in _SUFFIXES else ""
+        raise UsageError(
+            f"The input file{named} cannot be read ({error.strerror}). Name a file of one phrase a line, or pipe "
+            "the phrases: printf '%s\\n' PHRASE | alpha-id suggest -"
+        ) from error
