@@ -53,6 +53,6 @@ def _read(name: str) -> bytes:
         # What stands in a file's place may be a phrase, and a phrase is patient data.
         named = f" {name}" if Path(name).suffix.lower() in _SUFFIXES else ""
         raise UsageError(
-            f"The input file{named} cannot be read ({error.strerror}). Name a file of one phrase a line, or pipe "
-            "the phrases: printf '%s\\n' PHRASE | alpha-id suggest -"
+            f"The input file{named} cannot be read ({error.strerror}). Name a file of one phrase a line, or "
+            "pipe the phrases: printf '%s\\n' PHRASE | alpha-id suggest -"
         ) from error
