@@ -22,7 +22,7 @@ SAID, BEHIND, THERE, ALWAYS = "said", "behind", "there", "always"
 # Words that say of an implant, a stoma or an amputation that it is there, without a "Zustand nach".
 _THERE = LazyPattern(
     r"traeger|transplantiert|amputiert|implantiert|versorgt|\b(?:ein)?liegend|\bliegt\b|\bin situ\b"
-    r"|endstaendig|\bangelegt|vorhanden|\bamputation\b"
+    r"|endstaendig|\bangelegt|vorhanden|\bamputation\b|\breizlos"
 )
 
 
