@@ -74,8 +74,16 @@ def _triggers(row: Row) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _finder() -> Finder:
-    return Finder(trigger for row in load_wordings() for trigger in row.triggers)
+def _by_trigger() -> tuple[Finder, dict[str, list[int]], list[int]]:
+    """Return the triggers, the places of each one's rows, and of the rows that need none."""
+    places: dict[str, list[int]] = {}
+    always: list[int] = []
+    for place, row in enumerate(load_wordings()):
+        for trigger in row.triggers:
+            places.setdefault(trigger, []).append(place)
+        if not row.triggers:
+            always.append(place)
+    return Finder(places), places, always
 
 
 def what_remains(text: str, *, past: bool, sequel: bool = False) -> tuple[str, ...]:
@@ -114,14 +122,16 @@ def _padded(text: str) -> str:
 
 
 def _first(low: str, when: tuple[str, ...]) -> tuple[str, ...]:
-    said = _affirmed(_NO_SITE().sub(" ", low))
-    triggers = _finder().all_in(low)
-    for row in load_wordings():
-        if (
-            row.when in when
-            and (not row.triggers or not triggers.isdisjoint(row.triggers))
-            and row.said().search(said)
-            and not (row.unless is not None and row.unless().search(low))
-        ):
+    triggers, places, always = _by_trigger()
+    tried = [place for trigger in triggers.all_in(low) for place in places[trigger]]
+    if when != (ALWAYS,):
+        tried += always
+    rows = load_wordings()
+    said = ""
+    for row in (rows[place] for place in sorted(set(tried))):
+        if row.when not in when:
+            continue
+        said = said or _affirmed(_NO_SITE().sub(" ", low))
+        if row.said().search(said) and not (row.unless is not None and row.unless().search(low)):
             return row.means
     return ()
