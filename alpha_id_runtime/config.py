@@ -85,7 +85,7 @@ class FusionConfig:
     intercept: float = -8.0
     trust_slope: float = 8.0
     trust_intercept: float = -8.0
-    learned_pool: int = 40
+    learned_pool: int = 24
     hub_pool: int = 30
     min_score: float = 0.15
     min_lexical: float = 0.5

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from alpha_id_runtime.evaluation.cases import CaseKind
 
 SEED = 20261130
+# Candidates shown of each phrase, more than are judged later: the trees see more of what is wrong.
+_SHOWN = 40
 
 
 def main() -> int:
@@ -54,7 +57,7 @@ def main() -> int:
             seen.update((case.kind, case.source_row) for case in cases)
             semantic = holdout_semantic(build, cases, config, progress=_say)
             cases += [*misspelt(build, cases, SEED + fold), *in_context(build, cases, SEED + fold)]
-            fusion = FusionReranker(build, semantic.index, config.fusion, None)
+            fusion = FusionReranker(build, semantic.index, replace(config.fusion, learned_pool=_SHOWN), None)
             parts.append(make_examples(build, semantic, fusion, cases, progress=_count))
         examples = Examples.joined(parts)
         note = {
