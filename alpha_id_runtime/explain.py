@@ -81,11 +81,11 @@ class Trace:
 
 
 def with_explanations(
-    suggestions: Sequence[Suggestion], traces: Mapping[int, Trace]
+    suggestions: Sequence[Suggestion], traces: Mapping[tuple[int, str], Trace]
 ) -> tuple[Suggestion, ...]:
-    """Return the same list with ``explanation``; ``traces`` are by the index of the line."""
+    """Return the same list with ``explanation``; ``traces`` by index and text of each phrase."""
     origins = [
-        tuple(_origin(traces[origin.segment], each.icd_code) for origin in each.origins)
+        tuple(_origin(traces[origin.segment, origin.phrase], each.icd_code) for origin in each.origins)
         for each in suggestions
     ]
     explained = []

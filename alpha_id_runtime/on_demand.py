@@ -35,11 +35,12 @@ def with_demanded(  # noqa: PLR0917 -- one answer and all that led to it
     """Return the same list with explanations and what is related, as the request asks."""
     request = prepared.request
     if request.explain:
-        hits = {phrase.segment.index: phrase for phrase in phrases}
+        # A line may list several diagnoses: its index alone does not tell them apart.
+        hits = {phrase.segment: phrase for phrase in phrases}
         traces = {
-            task.segment.index: _trace(build, config, task, hits[task.segment.index], ranking)
+            (task.segment.index, task.segment.text): _trace(build, config, task, hits[task.segment], ranking)
             for task in prepared.tasks
-            if task.segment.index in hits
+            if task.segment in hits
         }
         suggestions = with_explanations(suggestions, traces)
     if request.related > 0:

@@ -276,6 +276,8 @@ def test_a_line_that_lists_diagnoses_gives_each_its_place(full):
     assert all(each.source_segments == (0,) for each in result.suggestions[:5])
     assert result.diagnostics.segment_count == 1
     assert not full.suggest("aHT, HLP, VHF, o.B.").diagnostics.skipped
+    explained = full.suggest("aHT, HLP, VHF, DM Typ 2, COPD", explain=True, related=2).suggestions
+    assert all(each.explanation for each in explained)
 
 
 @pytest.mark.full
