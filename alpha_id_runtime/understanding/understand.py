@@ -29,7 +29,7 @@ from alpha_id_runtime.understanding.parts import split_parts
 from alpha_id_runtime.understanding.reading import Degree, How, Reading, Variant
 from alpha_id_runtime.understanding.scales import find_degrees
 from alpha_id_runtime.understanding.sites import find_sites
-from alpha_id_runtime.understanding.synonyms import rewrite
+from alpha_id_runtime.understanding.synonyms import REVERSED, rewrite
 from alpha_id_runtime.understanding.tables import LazyPattern
 from alpha_id_runtime.understanding.wordings import what_is_one, what_remains
 
@@ -250,6 +250,8 @@ def _rewritings(core: str, expansions: tuple[Expansion, ...]) -> list[Variant]:
     variants = [Variant(e.text, e.weight, "abbreviation") for e in expansions]
     base, factor = (expansions[0].text, expansions[0].weight) if expansions else (core, 1.0)
     for found in rewrite(base):
+        if found.weight == REVERSED:
+            continue  # a plain word for a term of the field finds nothing that the term does not
         how: How = "spelling" if found.spelling else "synonym"
         variants.append(Variant(found.text, round(found.weight * factor, 3), how))
     return variants
