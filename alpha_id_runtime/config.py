@@ -68,8 +68,8 @@ class FusionConfig:
     Measured on held-out entries with an encoder that never saw them (docs/decisions/0004). ``trust_*``: what
     the trees say counts for the less, the less even the best candidate is like the text. ``min_score``:
     mode A's floor, for lines that mode C, too, finds unlike any entry (``min_lexical``): both arms must doubt
-    a line. Chosen on 2,000 lines written for practice (docs/decisions/0006), of whose right codes it loses six
-    in ten thousand; ``python -m bench.floor --mode a`` shows what it costs on phrases of the corpus.
+    a line. Chosen on 2,000 lines written for practice (docs/decisions/0006), of whose right codes it loses
+    six in ten thousand; ``python -m bench.floor --mode a`` shows what it costs on phrases of the corpus.
     """
 
     rrf_k: int = 10
